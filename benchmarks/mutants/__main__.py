@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.mutants.sandbox import Sandbox
@@ -34,25 +35,29 @@ RESULTS = {"failed": "noticed", "endless": "endless", "passed": "SURVIVED"}
 COLUMNS = ("noticed", "endless", "SURVIVED", "equivalent")
 
 
-def try_all(trials: Sequence[Trial], sandbox: Sandbox, minutes: float) -> Counter[tuple[str, str]]:
+def try_all(trials: Sequence[Trial], sandbox: Sandbox, minutes: float, jobs: int = 1) -> Counter[tuple[str, str]]:
     """Try faults until the time is over, print each, and return the number of each result by package."""
     known = reasons()
-    counts: Counter[tuple[str, str]] = Counter()
     end = time.monotonic() + 60 * minutes
-    for tried, trial in enumerate(trials):
-        if time.monotonic() > end:
-            print(f"stopped after {minutes:g} minutes, {len(trials) - tried} mutants not tried")
-            break
+
+    def try_one(trial: Trial) -> tuple[str, str] | None:
         start, test = time.monotonic(), ""
+        if start > end:
+            return None
         if f"{trial.path} {trial.name}" in known:
             result = "equivalent"
         else:
             run = sandbox.try_fault(trial)
             result, test = RESULTS[run.result], run.test
-        counts[package_of(trial.path), result] += 1
         by = f" by {test}" if test else ""
         print(f"{result:<11} {trial.place}{by} ({time.monotonic() - start:.0f} s)", flush=True)
-    return counts
+        return package_of(trial.path), result
+
+    with ThreadPoolExecutor(jobs) as pool:  # a thread only waits for its child process
+        results = [result for result in pool.map(try_one, trials) if result is not None]
+    if len(results) < len(trials):
+        print(f"stopped after {minutes:g} minutes, {len(trials) - len(results)} mutants not tried")
+    return Counter(results)
 
 
 def survivors_of(counts: Counter[tuple[str, str]]) -> int:
@@ -90,6 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--minutes", type=float, default=60.0, help="stop starting mutants after this long (default 60)"
     )
+    parser.add_argument("--jobs", type=int, default=2, help="how many mutants to try at a time (default 2)")
     parser.add_argument("--no-listed", action="store_true", help="leave out the faults written by hand")
     parser.add_argument(
         "--folder", type=Path, help="keep the copy, the compiled kernels and the times here for the next run"
@@ -104,12 +110,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if by_hand:
             print(f"{len(by_hand)} faults written by hand")
             missed = sum(
-                n for (_, result), n in try_all(by_hand, sandbox, options.minutes).items() if result == "SURVIVED"
+                n
+                for (_, result), n in try_all(by_hand, sandbox, options.minutes, options.jobs).items()
+                if result == "SURVIVED"
             )
         else:
             missed = 0
         print(f"{len(sample)} mutants drawn with seed {options.seed}", flush=True)
-        counts = try_all(sample, sandbox, options.minutes)
+        counts = try_all(sample, sandbox, options.minutes, options.jobs)
     print(table(counts))
     survivors = survivors_of(counts)
     tried = sum(count for (_, result), count in counts.items() if result != "equivalent")

@@ -19,7 +19,7 @@ class Probe:
     Parameters
     ----------
     seconds
-        How long each test takes without the fault, by its name. A test that is not in it may take any time.
+        The tests to run, and how long each takes without the fault. None runs all tests and allows them any time.
     noticed
         How many faults of the same file each test has noticed: those that noticed many come first, then the fastest.
     path
@@ -31,24 +31,27 @@ class Probe:
     interrupted in any other way.
     """
 
-    def __init__(self, seconds: dict[str, float], noticed: dict[str, int], path: Path) -> None:
+    def __init__(self, seconds: dict[str, float] | None, noticed: dict[str, int], path: Path) -> None:
         self.seconds = seconds
         self.noticed = noticed
         self.path = path
         self.failed = ""
-        self.measured: dict[str, float] = {}
+        self.seconds_taken: dict[str, float] = {}
+        self._failures: set[str] = set()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Run the most promising tests first."""
-        items.sort(key=lambda item: (-self.noticed.get(item.nodeid, 0), self.seconds.get(item.nodeid, 0.0)))
+        """Run the tests that are wanted, the most promising ones first."""
+        wanted = self.seconds
+        if wanted is not None:
+            items[:] = [item for item in items if item.nodeid in wanted]
+            items.sort(key=lambda item: (-self.noticed.get(item.nodeid, 0), wanted[item.nodeid]))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Allow a test so many times the time that it takes without the fault."""
         self.path.write_text(item.nodeid)
-        usual = self.seconds.get(item.nodeid)
-        if usual is not None:
-            signal.alarm(int(SLOWER * usual + COMPILING))
+        if self.seconds is not None:
+            signal.alarm(int(SLOWER * self.seconds[item.nodeid] + COMPILING))
         try:
             return (yield)
         finally:
@@ -56,11 +59,17 @@ class Probe:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the time of a test, and whether it failed."""
-        self.measured[report.nodeid] = self.measured.get(report.nodeid, 0.0) + report.duration
+        self.seconds_taken[report.nodeid] = self.seconds_taken.get(report.nodeid, 0.0) + report.duration
         if report.failed:
             self.failed = report.nodeid
+            self._failures.add(report.nodeid)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that cannot be imported."""
         if report.failed:
             self.failed = f"{report.nodeid} (import)"
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """How long each test took that did not fail."""
+        return {test: seconds for test, seconds in self.seconds_taken.items() if test not in self._failures}

@@ -2,149 +2,185 @@
 
 from __future__ import annotations
 
-import ast
+import itertools
 import json
 import os
 import shlex
 import shutil
 import signal
 import sys
+import tempfile
+import traceback
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 import numba
 import pytest
-from numba.core.caching import _CacheLocator
 
+from benchmarks.mutants.calls import CallRecorder
+from benchmarks.mutants.kernel_graph import KernelGraph, forget
+from benchmarks.mutants.overlay import overlay
 from benchmarks.mutants.probe import Probe
 from benchmarks.mutants.trials import Tests, Trial
 
 PARTS = ("src", "tests", "research", "benchmarks", "pyproject.toml")
-KERNEL_CONSTANTS = ("src/lenience/core/lattice.py",)  # files without kernels whose constants kernels use
+# What tests import besides the project: imported once, instead of in every child process.
+LIBRARIES = (
+    "alembic.command", "click", "httpx", "hypothesis.strategies", "joblib", "litestar", "mpmath", "msgspec", "pandas",
+    "psutil", "psycopg", "scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats",
+    "sklearn.ensemble", "sklearn.linear_model", "sklearn.model_selection", "sklearn.pipeline",
+    "sklearn.utils.estimator_checks", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite",
+)  # fmt: skip
 COLLECTING = 300  # seconds that a run may take before its first test
 
 
 class Run(NamedTuple):
-    """How a run of the tests ended: "passed", "failed" or "endless", the test that decided it, and all times."""
+    """How a run of the tests ended ("passed", "failed" or "endless"), the test that decided it, times and calls."""
 
     result: str
     test: str
     seconds: dict[str, float]
+    calls: dict[str, list[str]]
 
 
 class Sandbox:
-    """A copy of the project, and how long its tests take without a fault.
+    """A copy of the project, how long its tests take without a fault, and which functions they call.
 
-    Every run of tests is a child process that starts from this one with pytest, NumPy, SciPy and Numba already
-    imported: that saves seconds a run.
+    Every run of tests is a child process that starts from this one with pytest and all libraries already imported:
+    that saves seconds a run. Only the tests that call the faulty function run, in one process.
 
     Parameters
     ----------
     root
         The project to copy.
     folder
-        Where to put the copy. If it has one already, only files that changed are copied, and compiled kernels and times
-        are used again.
+        Where to put the copy. If it has one already, only files that changed are copied, and compiled kernels, times
+        and calls are used again.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
+        for library in LIBRARIES:
+            import_module(library)
         self.copy = folder / "copy"
         self.cache = folder / "cache"
         self.cache.mkdir(exist_ok=True)
-        self.times_file = folder / "seconds.json"
+        self.measured_file = folder / "measured.json"
         self.seconds: dict[str, dict[str, float]] = {}
-        if self.times_file.exists():
-            self.seconds = json.loads(self.times_file.read_text())
+        self.calls: dict[str, dict[str, list[str]]] = {}
+        if self.measured_file.exists():
+            self.seconds, self.calls = json.loads(self.measured_file.read_text())
         self.noticed: dict[str, dict[str, int]] = {}  # by file, how many of its faults each test has noticed
         changed = _mirror(root, self.copy)
-        self._importers = _importers(self.copy / "src")
+        self._graph = KernelGraph(self.copy / "src")
         for path in changed:
             place = str(path.relative_to(self.copy))
-            if place.startswith("tests"):
-                self.seconds = {key: value for key, value in self.seconds.items() if not place.startswith(_path(key))}
-            elif place.startswith("src"):
-                self.seconds = {}
-                self._forget_kernels(self.cache, path)
-        self._faults = 0
+            if place.startswith("src"):
+                forget(self.cache, self._graph.concerned(path))
+            for key in list(self.seconds):
+                if place.startswith(_path(key)) or any(
+                    call.startswith(f"{place} ") for calls in self.calls[key].values() for call in calls
+                ):
+                    del self.seconds[key], self.calls[key]
+        self._numbers = itertools.count()
+        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
 
     def try_fault(self, trial: Trial) -> Run:
-        """Run the tests with a fault in place, up to the first test that notices it."""
-        self._faults += 1
-        run = Run("passed", "", {})
-        for tests in trial.tests:
-            self.prepare(tests)
-            with self._fault(trial) as cache:
-                run = self._run(tests, cache, self.seconds[_key(tests)], self.noticed.get(trial.path))
-            if run.result != "passed":
-                by_test = self.noticed.setdefault(trial.path, {})
-                by_test[run.test] = by_test.get(run.test, 0) + 1
-                break
-        shutil.rmtree(self.cache.with_name(f"cache_of_fault_{self._faults}"), ignore_errors=True)
+        """Run the tests with a fault in place, first without compiling, up to the first test that notices it."""
+        run = Run("passed", "", {}, {})
+        with self._cache_for(trial) as cache:
+            for compiled in (False, True):
+                seconds: dict[str, float] = {}
+                for tests in trial.tests:
+                    if tests.compiled == compiled:
+                        seconds |= self._concerned(tests, trial)
+                if not seconds:
+                    continue
+                files = " ".join(sorted({shlex.quote(test.split("::")[0]) for test in seconds}))
+                run = self._run(Tests(files, compiled), cache, seconds, trial)
+                if run.result != "passed":
+                    by_test = self.noticed.setdefault(trial.path, {})
+                    by_test[run.test] = by_test.get(run.test, 0) + 1
+                    break
         return run
 
+    def _concerned(self, tests: Tests, trial: Trial) -> dict[str, float]:
+        """Return the tests that call the faulty function, or all if it is not known, and how long each takes."""
+        self.prepare(tests)
+        key, function = _key(tests), f"{trial.path} {trial.function}"
+        return {
+            test: seconds
+            for test, seconds in self.seconds[key].items()
+            if not trial.function or function in self.calls[key].get(test, ())
+        }
+
     @contextmanager
-    def _fault(self, trial: Trial) -> Iterator[Path]:
-        """Put a fault in place, and yield the folder of compiled kernels to use with it."""
-        path = self.copy / trial.path
-        original, stat = path.read_text(), path.stat()
-        cache = self.cache
-        # A fault in a kernel needs a cache of its own: Numba does not compile a caller again when a function or
-        # constant in another file has changed.
-        if "compiled\ndef " in trial.source or trial.path in KERNEL_CONSTANTS:
-            cache = self.cache.with_name(f"cache_of_fault_{self._faults}")
-            if not cache.exists():
-                shutil.copytree(self.cache, cache, copy_function=os.link)
-                self._forget_kernels(cache, path)
-        try:
-            path.write_text(trial.source)
-            # Python and Numba take a file with the same time and size for the same file.
-            os.utime(path, (stat.st_atime, int(stat.st_mtime) + self._faults))
+    def _cache_for(self, trial: Trial) -> Iterator[Path]:
+        """Yield the folder of compiled kernels to use with a fault: a copy without those that the fault concerns."""
+        kernels = self._graph.concerned(self.copy / trial.path, trial.where)
+        if not kernels:
+            yield self.cache
+            return
+        with tempfile.TemporaryDirectory(dir=self.cache.parent) as folder:
+            cache = Path(folder) / "cache"
+            shutil.copytree(self.cache, cache, copy_function=_link)
+            forget(cache, kernels)
             yield cache
-        finally:
-            path.write_text(original)
-            os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
     def prepare(self, tests: Tests) -> None:
-        """Run tests without a fault, to compile the kernels and to measure the times."""
+        """Run tests without a fault, to compile the kernels, and to measure the times and the calls."""
         key = _key(tests)
-        if key in self.seconds:
-            return
-        run = self._run(tests, self.cache, {}, None)
-        if run.result != "passed":
-            raise SystemExit(f"{run.test} fails without a fault")
-        self.seconds[key] = run.seconds
-        self.times_file.write_text(json.dumps(self.seconds))
+        with self._locks[key]:
+            if key in self.seconds:
+                return
+            run = self._run(tests, self.cache, None, None)
+            if not run.seconds and run.result != "passed":
+                raise SystemExit(f"{run.test} fails without a fault")
+            if run.result != "passed":
+                print(f"left out, because it fails without a fault: {run.test}", flush=True)
+            self.calls[key], self.seconds[key] = run.calls, run.seconds
+        with self._locks["file"]:
+            self.measured_file.write_text(json.dumps([self.seconds, self.calls]))
 
-    def _run(self, tests: Tests, cache: Path, seconds: dict[str, float], noticed: dict[str, int] | None) -> Run:
-        """Run tests in a child process."""
-        report = self.copy.with_name("report.json")
-        report.unlink(missing_ok=True)
-        output = self.copy.with_name("output.txt")
+    def _run(self, tests: Tests, cache: Path, seconds: dict[str, float] | None, trial: Trial | None) -> Run:
+        """Run tests in a child process: with a fault, those in ``seconds``; without, all, noting what they call."""
+        report = self.copy.with_name(f"report_{next(self._numbers)}.json")
+        current, output = report.with_suffix(".current"), report.with_suffix(".txt")
+        noticed = self.noticed.get(trial.path, {}) if trial else {}
         child = os.fork()
         if child == 0:
-            probe = Probe(seconds, noticed or {}, report.with_suffix(".current"))
-            self._run_here(tests, cache, probe, report, output)
+            probe = Probe(seconds, noticed, current)
+            recorder = CallRecorder(self.copy) if trial is None else None
+            self._run_here(tests, cache, probe, recorder, trial, report)
         status = os.waitpid(child, 0)[1]
-        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
-            return Run("endless", report.with_suffix(".current").read_text(), {})
-        if os.WIFSIGNALED(status):  # a fault may make a kernel write where it must not
-            return Run("failed", f"signal {os.WTERMSIG(status)}", {})
-        code = os.waitstatus_to_exitcode(status)
-        if code == pytest.ExitCode.NO_TESTS_COLLECTED:  # a file without examples
-            return Run("passed", "", {})
-        if code not in (0, 1, 2):
-            raise SystemExit(f"{tests.arguments}: pytest ended with {code}\n{output.read_text()[-3000:]}")
-        failed, measured = json.loads(report.read_text())
-        return Run("failed" if code else "passed", failed, measured)
+        try:
+            if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
+                return Run("endless", current.read_text(), {}, {})
+            if os.WIFSIGNALED(status):  # a fault may make a kernel write where it must not
+                return Run("failed", f"signal {os.WTERMSIG(status)}", {}, {})
+            code = os.waitstatus_to_exitcode(status)
+            if code == pytest.ExitCode.NO_TESTS_COLLECTED:  # a file without examples
+                return Run("passed", "", {}, {})
+            if code not in (0, 1, 2):
+                raise SystemExit(f"{tests.arguments}: pytest ended with {code}\n{output.read_text()[-3000:]}")
+            failed, measured, calls = json.loads(report.read_text())
+            return Run("failed" if code else "passed", failed, measured, calls)
+        finally:
+            for file in (report, current, output):
+                file.unlink(missing_ok=True)
 
-    def _run_here(self, tests: Tests, cache: Path, probe: Probe, report: Path, output: Path) -> None:
+    def _run_here(
+        self, tests: Tests, cache: Path, probe: Probe, recorder: CallRecorder | None, trial: Trial | None, report: Path
+    ) -> None:
         """Run tests in this process, and end it."""
         code = 3
         try:
             signal.alarm(COLLECTING)
-            stream = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            stream = os.open(report.with_suffix(".txt"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(stream, 1)
             os.dup2(stream, 2)
             os.chdir(self.copy)
@@ -155,18 +191,18 @@ class Sandbox:
             os.environ["NUMBA_CACHE_DIR"] = str(cache)
             os.environ["NUMBA_DISABLE_JIT"] = str(int(not tests.compiled))
             numba.config.reload_config()  # type: ignore[no-untyped-call]
-            arguments = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(tests.arguments)]
-            code = int(pytest.main(arguments, plugins=[probe]))
-            report.write_text(json.dumps([probe.failed, probe.measured]))
+            if trial is not None:
+                overlay(str(self.copy / trial.path), trial.source)
+            # Libraries that are imported already cannot have their assertions rewritten, and need not.
+            options = ["-q", "-W", "ignore::pytest.PytestAssertRewriteWarning", *(["-x"] if trial else [])]
+            arguments = [*options, "-p", "no:cacheprovider", "-p", "no:xdist", *shlex.split(tests.arguments)]
+            code = int(pytest.main(arguments, plugins=[probe, recorder] if recorder else [probe]))
+            report.write_text(json.dumps([probe.failed, probe.measured, recorder.calls if recorder else {}]))
+        except BaseException:
+            traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(code)
-
-    def _forget_kernels(self, cache: Path, path: Path) -> None:
-        """Remove the compiled kernels of a file and of all files that import it."""
-        for file in self._importers.get(path, {path}):
-            folder = cache / _CacheLocator.get_suitable_cache_subpath(str(file))  # type: ignore[no-untyped-call]
-            for compiled in folder.glob(f"{file.stem}.*"):
-                compiled.unlink()
 
 
 def _key(tests: Tests) -> str:
@@ -197,31 +233,7 @@ def _mirror(root: Path, copy: Path) -> list[Path]:
     return changed
 
 
-def _importers(source: Path) -> dict[Path, set[Path]]:
-    """Return, for each module under ``source``, itself and every module that imports it, directly or not."""
-    modules = {}
-    for path in source.rglob("*.py"):
-        parts = path.relative_to(source).with_suffix("").parts
-        if parts[-1] != "__init__":
-            modules[".".join(parts)] = path
-    imported_by: dict[Path, set[Path]] = {path: set() for path in modules.values()}
-    for path in modules.values():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            elif isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            else:
-                continue
-            for name in names:
-                if name in modules:
-                    imported_by[modules[name]].add(path)
-    result = {}
-    for path in modules.values():
-        reached, new = {path}, [path]
-        while new:
-            fresh = imported_by[new.pop()] - reached
-            reached |= fresh
-            new.extend(fresh)
-        result[path] = reached
-    return result
+def _link(file: str, copy: str) -> None:
+    """Link a file of a cache, unless another run has just replaced it."""
+    with suppress(FileNotFoundError):
+        os.link(file, copy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ class Mutant(NamedTuple):
     text: str
     name: str  # such as "_value: < becomes <=: return a <= 1"
     line: int
+    function: str = ""  # such as "Rule.decide"; empty outside of functions
 
 
 def mutants_of(path: str, source: str, skipped: frozenset[str] = frozenset()) -> list[Mutant]:
@@ -46,18 +48,42 @@ def mutants_of(path: str, source: str, skipped: frozenset[str] = frozenset()) ->
 
     def offset(line: int, column: int) -> int:
         text = source[lines[line - 1] : lines[line]]
-        return lines[line - 1] + len(text.encode()[:column].decode())
+        return lines[line - 1] + (column if text.isascii() else len(text.encode()[:column].decode()))
 
     result = []
-    for where, node in _nodes(ast.parse(source), ""):
+    tree = ast.parse(source)
+    functions = set(_functions(tree, ""))
+    for where, node in _nodes(tree, ""):
         if where.split(".")[-1] in skipped:
             continue
         for start, end, text, change in _changes(node, source, offset):
-            number = source[:start].count("\n") + 1
+            number = bisect_right(lines, start)
             before, after = source.rfind("\n", 0, start) + 1, source.find("\n", end)
             changed_line = (source[before:start] + text + source[end:after]).split("\n")[0].strip()
-            result.append(Mutant(path, start, end, text, f"{where or 'module'}: {change}: {changed_line}", number))
+            result.append(
+                Mutant(
+                    path,
+                    start,
+                    end,
+                    text,
+                    f"{where or 'module'}: {change}: {changed_line}",
+                    number,
+                    where if where in functions else "",
+                )
+            )
     return result
+
+
+def _functions(node: ast.AST, where: str) -> Iterator[str]:
+    """Return the names of all functions, such as "Rule.decide"."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            name = f"{where}.{child.name}" if where else child.name
+            if isinstance(child, ast.FunctionDef):
+                yield name
+            yield from _functions(child, name)
+        else:
+            yield from _functions(child, where)
 
 
 def _nodes(node: ast.AST, where: str) -> Iterator[tuple[str, ast.expr | ast.AugAssign]]:

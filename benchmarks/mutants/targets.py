@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # The parts of the library that are tried, in the order of the report.
-PACKAGES = ("solvers", "policies", "segments", "models", "service", "core")
+PACKAGES = ("solvers", "policies", "objectives", "segments", "models", "service", "core")
 
 
 class Target(NamedTuple):
@@ -25,6 +25,7 @@ BELIEFS = "src/lenience/policies/beliefs/"
 FEATURES = "src/lenience/policies/features/"
 SEGMENTS = "src/lenience/segments/"
 MODELS = "src/lenience/models/"
+OBJECTIVES = "src/lenience/objectives/"
 DOMAIN = "src/lenience/service/domain/"
 COMMANDS = "src/lenience/service/commands/"
 
@@ -50,6 +51,11 @@ ORACLES = "tests/models/test_model_oracles.py"
 TABLES = "tests/service/domain/test_solved_tables.py"
 TABLE_DETAILS = "tests/service/domain/test_table_details.py"
 RULES = "tests/service/domain/test_rules.py"
+BLOCKS = "tests/solvers/test_blocks.py"
+FEATURE_OFFERS = "tests/policies/features/test_feature_offers.py"
+OBJECTIVE_TESTS = "tests/objectives"
+LATE_OFFER_TABLES = "tests/service/domain/test_late_offer_tables.py"
+DECIDING_OFFERS = "tests/service/commands/test_deciding_offers.py -k 'not postgresql'"
 ENGINE = "tests/service/commands/test_engine.py -k 'not postgresql'"
 OFFERS = "tests/solvers/test_offers.py -k 'not late_labels and not baselines and not hundred and not one_break_even'"
 OFFER_KERNELS = "tests/solvers/test_offer_kernels.py"
@@ -59,10 +65,12 @@ OFFER_POLICIES = "tests/policies/beliefs/test_offer_policies.py"
 EXACT_OFFERS = "tests/analysis/test_offers_exact.py"
 HORIZON_OFFERS = "tests/solvers/test_horizon_offers.py -k 'not long_horizons'"
 SMALL_HORIZON_OFFERS = "tests/solvers/test_horizon_offers.py -k 'rows_and_planes or off_the_lattice'"
+SEGMENT_OFFERS = "tests/segments/test_segments_with_offers.py"
 CAPACITY = "tests/segments/test_capacity.py"
 RANKING = "tests/segments/test_ranking.py"
 OFFER_DECISIONS = "tests/service/commands/test_offer_decisions.py -k 'not postgresql'"
 OFFER_RULES = "tests/service/domain/test_offer_rules.py"
+OUTCOME_BATCHES = "tests/service/commands/test_outcome_batches.py -k 'not postgresql'"
 VERSIONS = "tests/service/commands/test_versions.py -k 'not postgresql'"
 
 # Guesses of cost and effort: they decide how long a solve takes and what is refused, never what is proved.
@@ -72,6 +80,7 @@ EFFORT = frozenset(
         "_horizon_width", "_guess_look_ahead", "_band_width", "_refuse_absurd", "NANOSECONDS", "MEMORY_LIMIT", "_SHARE",
         "_LOG_GAP", "rows_for", "cap_for", "estimate_cost", "_plan", "_refuse", "_told", "MOST_UPDATES", "ROOM", "ROW",
         "TILE", "CELLS", "HALVINGS", "_aims", "_guess", "LONG", "MOST_SHOWN", "PRECISION", "SHOWN", "MOST_VOLUME",
+        "solve_seconds", "SECONDS", "PROOF_SECONDS", "Effort",
     }
 )  # fmt: skip
 OFFER_EFFORT = EFFORT | {
@@ -91,7 +100,7 @@ TARGETS = (
     Target(SOLVERS + "stopping/clairvoyant.py", (MARGINS, "tests/objectives", EXACT), skipped=EFFORT),
     Target(SOLVERS + "stopping/forward.py", (WALK, EXACT), skipped=EFFORT),
     Target(SOLVERS + "stopping/boundary_walk.py", (WALK, EXACT), skipped=EFFORT),
-    Target(SOLVERS + "stopping/root.py", (MARGINS, STOPPING), skipped=EFFORT),
+    Target(SOLVERS + "stopping/root.py", ("tests/solvers/test_root.py", MARGINS, STOPPING), skipped=EFFORT),
     Target(SOLVERS + "stopping/threshold.py", (MARGINS, STOPPING), skipped=EFFORT),
     Target(SOLVERS + "stopping/threshold_table.py", ("tests/solvers/test_threshold_table.py",), skipped=EFFORT),
     Target(SOLVERS + "stopping/leniency_curve.py", ("tests/solvers/test_threshold_table.py", STOPPING), skipped=EFFORT),
@@ -102,6 +111,7 @@ TARGETS = (
     Target(SOLVERS + "delayed/limits.py", (SOLVER_EFFORT,), (KERNELS,), skipped=EFFORT),
     Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/start.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
+    Target(SOLVERS + "delayed/blocks.py", (BLOCKS,), (BLOCKS,), skipped=EFFORT),
     Target(SOLVERS + "delayed/plan.py", (DELAYED,), skipped=EFFORT),
     Target(
         SOLVERS + "delayed/estimate.py", (DELAYED + " -k 'grid or thousand'",), (KERNELS + " -k estimates",), EFFORT
@@ -123,6 +133,9 @@ TARGETS = (
     Target(BELIEFS + "optimal.py", (OPTIMAL, WALK, POLICIES), skipped=EFFORT),
     Target(BELIEFS + "exposure.py", (EXPOSURE,), skipped=EFFORT),
     Target(BELIEFS + "exposure_certificate.py", (EXPOSURE, DELAYED), skipped=EFFORT),
+    Target(BELIEFS + "estimated_exposure.py", (BLOCKS, EXPOSURE), skipped=EFFORT),
+    Target(BELIEFS + "exposure_decisions.py", (EXPOSURE, BLOCKS, OFFER_POLICIES)),
+    Target(BELIEFS + "mixture.py", ("tests/objectives/test_mixture_priors.py", "tests/core/test_mixture_belief.py")),
     Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS)),
     Target(BELIEFS + "offer_exposure.py", (OFFER_POLICIES, LATE_OFFERS), skipped=OFFER_EFFORT),
@@ -145,7 +158,11 @@ TARGETS = (
     Target(FEATURES + "base.py", (DECISIONS, FEATURE_POLICY, "tests/policies/features/test_pending.py")),
     Target(FEATURES + "baseline_rules.py", (DECISIONS, "tests/policies/features/test_baseline_rules.py")),
     Target(FEATURES + "baselines.py", ("tests/policies/features/test_baseline_rules.py", FEATURE_POLICY)),
-    Target(FEATURES + "effective_discount.py", (DECISIONS, "tests/policies/features/test_leniency_for_features.py")),
+    Target(
+        FEATURES + "effective_discount.py",
+        (DECISIONS, "tests/policies/features/test_leniency_for_features.py", FEATURE_OFFERS),
+    ),
+    Target(FEATURES + "offer_decisions.py", (FEATURE_OFFERS,)),
     Target(FEATURES + "outcome_matching.py", ("tests/policies/features/test_pending.py",)),
     Target(
         FEATURES + "policy.py",
@@ -153,20 +170,26 @@ TARGETS = (
         skipped=EFFORT,
     ),
     Target(FEATURES + "unseen.py", (UNSEEN,)),
+    Target(OBJECTIVES + "average_reward.py", (OBJECTIVE_TESTS,)),
+    Target(OBJECTIVES + "delayed.py", (OBJECTIVE_TESTS, EXPOSURE), skipped=EFFORT),
+    Target(OBJECTIVES + "discounted.py", (OBJECTIVE_TESTS, OPTIMAL), skipped=EFFORT),
+    Target(OBJECTIVES + "finite_horizon.py", (OBJECTIVE_TESTS,), skipped=EFFORT),
+    Target(SEGMENTS + "band_advice.py", ("tests/models/test_binning.py",)),
     Target(SEGMENTS + "arrival_counts.py", ("tests/segments/test_segments.py",)),
     Target(SEGMENTS + "capacity.py", (CAPACITY, RANKING), skipped=EFFORT),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),
     Target(
         SEGMENTS + "policies.py",
-        ("tests/segments/test_staleness.py", "tests/segments/test_segments.py"),
+        ("tests/segments/test_staleness.py", "tests/segments/test_segments.py", SEGMENT_OFFERS),
         skipped=EFFORT,
     ),
     Target(SEGMENTS + "ranking.py", (RANKING,), skipped=EFFORT),
-    Target(SEGMENTS + "segments.py", ("tests/segments/test_segments.py",)),
+    Target(SEGMENTS + "segments.py", ("tests/segments/test_segments.py", SEGMENT_OFFERS)),
     Target(SEGMENTS + "small_starts.py", ("tests/segments/test_starter_offers.py",), skipped=EFFORT),
     Target(SEGMENTS + "staleness.py", ("tests/segments/test_staleness.py",), skipped=EFFORT),
-    Target(SEGMENTS + "starting.py", ("tests/segments/test_starting.py",), skipped=EFFORT),
+    Target(SEGMENTS + "starting.py", ("tests/segments/test_starting.py", SEGMENT_OFFERS), skipped=EFFORT),
     Target(MODELS + "bayesian_logistic.py", (LOGISTIC, FEATURE_MODELS)),
+    Target(MODELS + "binning.py", ("tests/models/test_binning.py",)),
     Target(MODELS + "bootstrap.py", (ORACLES, FEATURE_MODELS)),
     Target(MODELS + "cells.py", (FEATURE_MODELS, FEATURE_POLICY)),
     Target(MODELS + "curve.py", (BELIEF_MODELS,), (ORACLES,)),
@@ -180,6 +203,11 @@ TARGETS = (
     Target(MODELS + "quadrature.py", (ORACLES, LOGISTIC, FEATURE_POLICY)),
     Target(MODELS + "scaling.py", (LOGISTIC, FEATURE_MODELS)),
     Target(MODELS + "shared.py", (BELIEF_MODELS,), (ORACLES,)),
+    Target(DOMAIN + "clock.py", ("tests/service/domain/test_clock.py",)),
+    Target(DOMAIN + "late_offer_tables.py", (LATE_OFFER_TABLES,)),
+    Target(DOMAIN + "offer_drift.py", ("tests/service/domain/test_offer_drift.py",)),
+    Target(DOMAIN + "state.py", (RULES, ENGINE)),
+    Target(COMMANDS + "ranking.py", (DECIDING_OFFERS,)),
     Target(DOMAIN + "offer_requests.py", (OFFER_RULES,)),
     Target(DOMAIN + "offer_tables.py", (OFFER_RULES,), skipped=frozenset({"VALUE_SECONDS"})),
     Target(DOMAIN + "rule.py", (OFFER_RULES, RULES)),
@@ -188,7 +216,7 @@ TARGETS = (
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),
     Target(COMMANDS + "decide.py", (RULES, OFFER_DECISIONS, ENGINE, VERSIONS)),
-    Target(COMMANDS + "outcomes.py", (OFFER_DECISIONS, ENGINE)),
+    Target(COMMANDS + "outcomes.py", (OUTCOME_BATCHES, OFFER_DECISIONS, ENGINE)),
     Target(COMMANDS + "transitions.py", (RULES, OFFER_DECISIONS, ENGINE)),
     Target("src/lenience/core/belief.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/bounds.py", ("tests/core/test_belief.py",)),

@@ -29,6 +29,12 @@ class Trial(NamedTuple):
     source: str
     tests: tuple[Tests, ...]
     line: int = 0
+    function: str = ""  # the function that the fault is in, if the fault is in one
+
+    @property
+    def where(self) -> str:
+        """Return the function or constant with the fault, or nothing if that is not known."""
+        return self.name.split(":")[0].removeprefix("module") if self.line else ""
 
     @property
     def place(self) -> str:
@@ -90,7 +96,7 @@ def sampled(size: int, seed: int, only: str = "") -> list[Trial]:
             small = [Tests(arguments, False) for arguments in target.small]
             # The file's own examples come before other tests.
             full = [Tests(arguments, True) for arguments in (target.path, *target.tests)]
-            trials.append(Trial(mutant.name, mutant.path, faulty, (*small, *full), mutant.line))
+            trials.append(Trial(mutant.name, mutant.path, faulty, (*small, *full), mutant.line, mutant.function))
     return trials
 
 
@@ -99,6 +105,6 @@ def reasons() -> dict[str, str]:
     result = {}
     for line in EQUIVALENT.read_text().splitlines():
         if line.strip() and not line.startswith("#"):
-            name, _, reason = line.partition(" | ")
+            name, _, reason = line.rpartition(" | ")
             result[name.strip()] = reason.strip()
     return result

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.assertion.rewrite import AssertionRewritingHook
 
+from benchmarks.mutants.calls import CallRecorder, _forget_results, _reached
+from benchmarks.mutants.kernel_graph import KernelGraph
+from benchmarks.mutants.overlay import overlay
 from benchmarks.mutants.probe import Probe
-from benchmarks.mutants.sandbox import _importers, _mirror
+from benchmarks.mutants.sandbox import _mirror
 from benchmarks.mutants.sites import mutants_of
 from benchmarks.mutants.targets import PACKAGES, TARGETS
 from benchmarks.mutants.trials import listed, package_of, reasons, sampled
@@ -126,19 +135,120 @@ def test_a_copy_follows_the_project(tmp_path: Path) -> None:
     assert not (copy / "src/b.py").exists()
 
 
-def test_importers_are_followed_through_other_files(tmp_path: Path) -> None:
+def test_kernels_are_followed_through_constants_and_other_files(tmp_path: Path) -> None:
+    kernel = "@compiled\ndef {}(x):\n    return {}\n"
     sources = {
-        "low": "X = 1",
-        "middle": "from package.low import X",
-        "top": "from package import middle",
-        "other": "import math",
+        "low": "BASE = 2.0\nSCALE = 3.0 * BASE\n"
+        + kernel.format("power", "x * SCALE")
+        + "def plain(x):\n    return x\n",
+        "top": "from low import power\n" + kernel.format("walk", "power(x)") + kernel.format("alone", "x"),
     }
     for name, source in sources.items():
-        (tmp_path / "package").mkdir(exist_ok=True)
-        (tmp_path / "package" / f"{name}.py").write_text(source)
-    importers = _importers(tmp_path)
-    assert {path.stem for path in importers[tmp_path / "package/low.py"]} == {"low", "middle", "top"}
-    assert {path.stem for path in importers[tmp_path / "package/other.py"]} == {"other"}
+        (tmp_path / f"{name}.py").write_text(source)
+    graph, low = KernelGraph(tmp_path), tmp_path / "low.py"
+
+    def names(where: str = "") -> set[str]:
+        return {kernel.name for kernel in graph.concerned(low, where)}
+
+    assert names("BASE") == names("power") == names() == {"power", "walk"}
+    assert names("plain") == set()
+
+
+def test_a_process_imports_the_fault_instead_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for owner, name in ((SourceFileLoader, "get_code"), (AssertionRewritingHook, "exec_module")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))  # undone after the test
+    for name in ("faulty_module", "sound_module"):
+        (tmp_path / f"{name}.py").write_text("def f(a):\n    return a + 1\n")
+    path = tmp_path / "faulty_module.py"
+    overlay(str(path), "def f(a):\n    return a - 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    assert importlib.import_module("faulty_module").f(1) == 0
+    assert importlib.import_module("sound_module").f(1) == 2
+
+
+def test_pytest_imports_the_fault_as_well(
+    tmp_path: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its loader reads the files on its command line, without the usual one."""
+    for owner, name in ((SourceFileLoader, "get_code"), (AssertionRewritingHook, "exec_module")):
+        monkeypatch.setattr(owner, name, getattr(owner, name))
+    path = tmp_path / "rewritten_module.py"
+    path.write_text("def f(a):\n    return a + 1\n")
+    overlay(str(path), "def f(a):\n    return a - 1\n")
+    specification = spec_from_file_location("rewritten_module", path, loader=AssertionRewritingHook(pytestconfig))
+    assert specification is not None
+    module = module_from_spec(specification)
+    AssertionRewritingHook(pytestconfig).exec_module(module)
+    assert module.f(1) == 0
+
+
+LIBRARY = """
+from functools import cache
+import numba
+
+@numba.njit
+def inner(x):
+    return x
+
+@numba.njit
+def outer(x):
+    return inner(x)
+
+@cache
+def remembered():
+    return 1
+
+class Rule:
+    def decide(self):
+        def nested():
+            return 1
+        return nested()
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Any]:
+    (tmp_path / "src").mkdir()
+    path = tmp_path / "src/some_library.py"
+    path.write_text(LIBRARY)
+    specification = spec_from_file_location("some_library", path)
+    assert specification is not None
+    assert specification.loader is not None
+    module = module_from_spec(specification)
+    specification.loader.exec_module(module)
+    sys.modules["some_library"] = module
+    yield module
+    del sys.modules["some_library"]
+
+
+def test_calls_of_a_test_include_those_of_its_fixtures(tmp_path: Path, library: Any) -> None:
+    recorder = CallRecorder(tmp_path)
+    before = sys.gettrace()
+    sys.settrace(recorder._trace)
+    try:
+        with recorder._recording() as calls:
+            library.remembered()
+            with recorder._recording() as of_fixture:
+                library.Rule().decide()
+            library.remembered()
+        with recorder._recording() as again:
+            library.remembered()
+        _forget_results(tmp_path)
+        with recorder._recording() as forgotten:
+            library.remembered()
+    finally:
+        sys.settrace(before)
+    decided = {"src/some_library.py Rule.decide", "src/some_library.py Rule.decide.nested"}
+    assert of_fixture == decided
+    assert calls == decided | {"src/some_library.py remembered"}
+    assert again == set()
+    assert forgotten == {"src/some_library.py remembered"}
+
+
+def test_a_kernel_calls_every_kernel_that_it_names(library: Any) -> None:
+    assert _reached(library.outer) == [library.outer, library.inner]
+    assert _reached(library.inner) == [library.inner]
 
 
 def test_promising_and_quick_tests_come_first(tmp_path: Path) -> None:
@@ -146,6 +256,6 @@ def test_promising_and_quick_tests_come_first(tmp_path: Path) -> None:
         def __init__(self, nodeid: str) -> None:
             self.nodeid = nodeid
 
-    items: list[Any] = [Item("slow"), Item("quick"), Item("sharp"), Item("new")]
+    items: list[Any] = [Item("slow"), Item("quick"), Item("sharp"), Item("unconcerned")]
     Probe({"slow": 9.0, "quick": 1.0, "sharp": 5.0}, {"sharp": 2}, tmp_path / "x").pytest_collection_modifyitems(items)
-    assert [item.nodeid for item in items] == ["sharp", "new", "quick", "slow"]
+    assert [item.nodeid for item in items] == ["sharp", "quick", "slow"]

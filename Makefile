@@ -45,6 +45,7 @@ figures: $(READY)
 	$(BIN)/lenience plot thresholds --output docs/figures/thresholds.png
 	$(BIN)/lenience plot characteristics --output docs/figures/characteristics.png
 	$(BIN)/python -m research late-labels figures
+	$(BIN)/python -m research fico-fairness
 	$(BIN)/lenience plot regret --cost 0.6 --most 10000 --output docs/figures/regret.png
 	$(BIN)/lenience paper --output docs/paper.md
 

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from benchmarks.measure import best, peak_memory, report, seconds
-from lenience import Belief
+from lenience import Belief, Segments, exposure_limits
 from lenience.analysis.delay import limit_cost
 from lenience.core.compiled import compiled
 from lenience.objectives.delayed import Delayed
@@ -60,7 +60,7 @@ def main() -> None:
     code = (
         "from lenience import Belief\nfrom lenience.objectives.delayed import Delayed\n"
         "policy = Delayed(cost=0.8, arrivals={arrivals}, discount_rate=0.1, label_delay=1)"
-        ".solve(Belief(2, 1), tolerance={tolerance})"
+        ".solve_proved(Belief(2, 1), tolerance={tolerance})"
     )
     nothing = peak_memory(
         "from lenience import Belief\nfrom lenience.objectives.delayed import Delayed\n"
@@ -79,7 +79,7 @@ def main() -> None:
     ]
     for arrivals, tolerance in ((1000, 1e-5), (5000, 1e-3)):
         start = time.perf_counter()
-        large = Delayed(0.8, arrivals, 0.1, 1).solve(PRIOR, tolerance=tolerance).certificate
+        large = Delayed(0.8, arrivals, 0.1, 1).solve_proved(PRIOR, tolerance=tolerance).certificate
         taken = time.perf_counter() - start
         rows.append(
             [
@@ -96,6 +96,53 @@ def main() -> None:
         ["", "time", "value at the prior", "relative gap", "peak memory"],
         rows,
     )
+    measure_sizes()
+    measure_segments()
+
+
+def measure_sizes() -> None:
+    """The time of ``solve``, after compilation, over sizes, priors and delays; and of a horizon."""
+    for tiny in (Delayed(0.5, 1.0, 1.0, 1.0), Delayed(0.5, 1.0, 1.0, 1.0, horizon=3)):
+        tiny.solve(PRIOR)
+        tiny.solve(PRIOR, seconds=1e-9)
+    late = [Delayed(0.8, arrivals, 0.1, delay) for arrivals in (10, 1e2, 1e3, 1e4, 1e5, 1e6) for delay in (0.05, 1, 30)]
+    cases = [(problem, Belief(n, 0.79 * n)) for problem in late for n in (2, 1e3, 1e6)]
+    cases += [
+        (Delayed(4767 / 6467, 3408, 0.1, 523 / 365), Belief(1300, 1033)),
+        (Delayed(0.8, 658, 0.1, 1.4), Belief(338, 262)),
+        (Delayed(0.8, 5, 1e-6, 0.2), PRIOR),
+        *((Delayed(0.8, 1000, label_delay=0.5, horizon=horizon), PRIOR) for horizon in (100, 300, 10_000, 1_000_000)),
+    ]
+    slowest, rows = 0.0, []
+    for problem, prior in cases:
+        start = time.perf_counter()
+        certificate = problem.solve(prior).certificate
+        taken = time.perf_counter() - start
+        slowest = max(slowest, taken)
+        if prior.n in (2, 338, 1300):
+            rows.append([str(problem), f"{prior.n:g}", seconds(taken), f"{certificate.value}"])
+    report(
+        f"solve(prior) at any size: {len(cases)} problems, the slowest took {seconds(slowest)}",
+        ["problem", "prior n", "time", "value"],
+        rows,
+    )
+
+
+def measure_segments() -> None:
+    """The time for the limits of 100 segments, on all cores."""
+    draw = random.Random(1)
+    shares = [draw.uniform(0.2, 3.0) for _ in range(100)]
+    beliefs = {}
+    for i in range(100):
+        n = 10 ** draw.uniform(0.3, 3.5)
+        beliefs[f"s{i}"] = Belief(n, n * draw.uniform(0.7, 0.82))
+    named = {f"s{i}": share / sum(shares) for i, share in enumerate(shares)}
+    segments = Segments.of(named, Delayed(0.8, 50_000, 0.1, 1.2), beliefs)
+    exposure_limits(Segments.of({"all": 1.0}, Delayed(0.8, 50, 0.1, 1), PRIOR))
+    start = time.perf_counter()
+    rows = exposure_limits(segments)
+    taken, computed = time.perf_counter() - start, sum(row.not_computed is None for row in rows)
+    print(f"100 segments, 50,000 arrivals a year: {seconds(taken)}, {computed} computed")
 
 
 def measure_limit_cost(budget: float, seed: int) -> None:

@@ -88,7 +88,12 @@ def r_frame(package: str, item: str) -> Any:
 
 
 def _r(package: str, item: str, outcome: str, success: str, drop: tuple[str, ...] = ()) -> Callable[[], Table]:
-    return lambda: from_frame(r_frame(package, item).drop(columns=[*drop]), outcome, success=success, name=item)
+    def load() -> Table:
+        frame = r_frame(package, item).drop(columns=[*drop])
+        failures = [str(value) for value in frame[outcome].dropna().unique() if str(value) != success]
+        return from_frame(frame, outcome, success=success, failure=failures, name=item)
+
+    return load
 
 
 def _lending() -> Table:
@@ -118,7 +123,7 @@ def _students() -> Table:
 def _mathematics() -> Table:
     frame = r_frame("Stat2Data", "MathPlacement")
     left = ["Student", "Course", "Grade"]  # the numbers of a student and a course, and what came of it
-    return from_frame(frame.drop(columns=left), "CourseSuccess", success="1", name="mathematics")
+    return from_frame(frame.drop(columns=left), "CourseSuccess", name="mathematics")
 
 
 def _tumours() -> Table:
@@ -141,7 +146,7 @@ def _cards() -> Table:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cards.csv"
         file.write_bytes(text)
-        return read_table(file, "default", success="0")
+        return read_table(file, "default", success="0", failure="1")
 
 
 DATASETS = (

@@ -34,7 +34,7 @@ def weights_after(table: Table, labels: int = LABELS, draws: int = DRAWS) -> NDA
     """
     rate = float(table.y.mean())
     centres = tuple(math.log(rate / (1.0 - rate)) * stretch(variance) for variance in FEATURE_VARIANCES)
-    model = BayesianLogistic(intercept_mean=centres, hypothesis_weights=1.0)
+    model = BayesianLogistic(intercept_mean=centres, hypothesis_weights=1.0, bent_variance=())
     result = np.zeros(len(FEATURE_VARIANCES))
     for seed in range(draws):
         taken = np.random.default_rng(seed).permutation(len(table.y))[:labels]

@@ -10,6 +10,8 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from lenience import Belief, Discounted
 from lenience.analysis.delay import LawValues, value_by_delay, values_by_law
 from lenience.objectives.delayed import Delayed
@@ -18,11 +20,14 @@ from lenience.simulation.label_delay import LabelDelay
 
 PRIOR = Belief(2, 1)
 FIGURES = Path(__file__).parents[1] / "docs" / "figures"
+# As if measured: a quarter of the labels comes within days, the rest after more than a year.
+_QUICK, _SLOW = np.random.default_rng(0).lognormal(-3.6, 0.75, 500), np.random.default_rng(1).lognormal(0.0, 0.75, 1500)
 LAWS = (
     LabelDelay("exponential", 1),
     LabelDelay("fixed", 1),
     LabelDelay("lognormal", 1, sigma=1),
     LabelDelay("exponential", 1, missing=0.1),
+    LabelDelay.measured([*_QUICK, *_SLOW]),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Change, OverrideRequest
+from lenience.service.domain.clock import now
 from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.audit import AuditReport, audit
@@ -26,12 +28,12 @@ _solved: dict[str, SolvedVersion] = {}
 class Engine:
     """The engine on a database."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, database: str, clock: Callable[[], int] = now) -> None:
         self.database = database
         self.store = Store(database, serving=True)
         self.store.upgrade()
         self.registry = PolicyCache()
-        self.writer = Writer(self.store, self.registry)
+        self.writer = Writer(self.store, self.registry, clock=clock)
         self.queries = Queries(self.store, self.registry)
 
     def close(self) -> None:
@@ -66,8 +68,9 @@ class Engine:
         ]
         return found
 
-    def outcome(self, decision: str, outcome: Any, key: str | None = None) -> Json:
-        return self.call(Change(make_sender("tester", key, decision, outcome), decision, "outcome", outcome))
+    def outcome(self, decision: str, outcome: Any, key: str | None = None, outcome_at: str | None = None) -> Json:
+        sender = make_sender("tester", key, decision, outcome)
+        return self.call(Change(sender, decision, "outcome", outcome, outcome_at=outcome_at))
 
     def correct(self, decision: str, outcome: Any) -> Json:
         return self.call(Change(make_sender("tester", None, "", ""), decision, "correction", outcome))

@@ -157,3 +157,77 @@ def precise_late_puts(
                     fresh[m].append(max(accept, reject))
             planes = fresh
         return [plane[0] for plane in planes]
+
+
+def late_horizon_values(
+    prior: Any, c: float, arrivals: float, rate: float, resolve: float, horizon: int, pending: int
+) -> tuple[list[float], dict[tuple[int, int, int], int]]:
+    """Values at a prior by number pending, and limits by (left, k, j), over ``horizon`` arrivals with late labels."""
+    most = horizon + pending
+    value: dict[tuple[int, int, int, int], float] = {}
+    limits: dict[tuple[int, int, int], int] = {}
+    for left in range(1, horizon + 1):
+        for k in range(most - left, -1, -1):
+            for j in range(k + 1):
+                p = prior.after(k, j).mean if hasattr(prior, "after") else (prior.s + j) / (prior.n + k)
+                for m in range(most - left - k + 1):
+                    reject = value.get((left - 1, k, j, m), 0.0)
+                    accept = p - c + value.get((left - 1, k, j, m + 1), 0.0)
+                    total = arrivals * max(accept, reject)
+                    if m:
+                        up, down = value[left, k + 1, j + 1, m - 1], value[left, k + 1, j, m - 1]
+                        total += m * resolve * (p * up + (1 - p) * down)
+                    value[left, k, j, m] = total / (rate + arrivals + m * resolve)
+                    if accept <= reject:
+                        limits.setdefault((left, k, j), m)
+                limits.setdefault((left, k, j), most - left - k + 1)
+    return [value[horizon, 0, 0, m] for m in range(pending + 1)], limits
+
+
+def fair_program(
+    segments: list[tuple[float, float, float, float, float]],
+    rates: np.ndarray[Any, np.dtype[np.float64]],
+    rows: int,
+    within: float | None = None,
+    floors: list[float] | None = None,
+    successes: bool = False,
+) -> tuple[float, list[float]]:
+    """The best utility and the groups' rates under a fairness constraint, over all policies at once.
+
+    A linear program over occupation measures: the variable of a state is the discounted number of acceptances there,
+    by any policy, also one that pauses or draws lots. In the last row nothing more is learnt. A segment is n, s, cost,
+    discount and the weight of its value. ``rates`` has the weight of each segment in the rate of each group.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import lil_array, vstack
+
+    states = [(x, k, j) for x in range(len(segments)) for k in range(rows) for j in range(k + 1)]
+    place = {state: i for i, state in enumerate(states)}
+    inflow = lil_array((len(states), len(states)))
+    reward, arrived = np.zeros(len(states)), np.zeros(len(states))
+    groups = np.zeros((rates.shape[1], len(states)))
+    for (x, k, j), i in place.items():
+        n, s, cost, gamma, weight = segments[x]
+        mean = (s + j) / (n + k)
+        reward[i] = weight * (mean - cost)
+        counted = mean / (s / n) if successes else 1.0
+        groups[:, i] = rates[x] * (1 - gamma) * counted
+        last = k == rows - 1
+        inflow[i, i] = 1 - gamma if last else 1.0
+        arrived[i] = float(k == 0)
+        if not last:
+            inflow[place[x, k + 1, j + 1], i] -= gamma * mean
+            inflow[place[x, k + 1, j], i] -= gamma * (1 - mean)
+    above, limits = [], []
+    for g in range(len(groups)):
+        if floors is not None:
+            above.append(-groups[g])
+            limits.append(-floors[g])
+        for h in range(len(groups)):
+            if within is not None and g != h:
+                above.append(groups[g] - groups[h])
+                limits.append(within)
+    exactly = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    program = vstack([inflow.tocsr(), *above])
+    answer = linprog(-reward, program, np.append(arrived, limits), method="highs", options=exactly)
+    return float(-answer.fun), [float(row @ answer.x) for row in groups]

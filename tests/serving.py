@@ -21,10 +21,12 @@ import msgspec
 import psutil
 import psycopg
 
+import warm_start
 from lenience.client.client import Client
 from lenience.core.settings import ALLOW_FSYNC_OFF
 from lenience.service.queries.audit import audit
 from lenience.service.storage.store import Store
+from warm_start import WarmProcess
 
 SPEC: dict[str, Any] = {
     "name": "cards",
@@ -118,10 +120,15 @@ class Served:
     """A running ``lenience serve``."""
 
     def __init__(self, database: str, *options: str, port: int = 0) -> None:
-        command = [sys.executable, "-m", "lenience", "serve", "--port", str(port), "--database", database, "--json"]
+        words = ["serve", "--port", str(port), "--database", database, "--json", *options]
         self.database = database
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115  (closed by stop)
-        self.process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.process: WarmProcess | subprocess.Popen[str]
+        if "--workers" in options:  # it starts processes of its own, from its own beginning
+            command = [sys.executable, "-m", "lenience", *words]
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        else:
+            self.process = warm_start.start(words, self.log)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, f"the service did not start:\n{self.logged()}"

@@ -41,7 +41,7 @@ DOCUMENTED = [
 
 def test_the_top_level_has_few_names() -> None:
     names = [name for name in public_names(lenience) if f"lenience.{name}" not in public_modules()]
-    assert 30 <= len(names) <= 40
+    assert 30 <= len(names) <= 42
 
 
 @pytest.mark.parametrize("module", public_modules())

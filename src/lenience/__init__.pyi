@@ -13,6 +13,7 @@ from .__about__ import __version__ as __version__
 from .analysis.acceptance_by_arrival import acceptance_by_arrival as acceptance_by_arrival
 from .analysis.characteristics import characteristics as characteristics
 from .analysis.evaluate import evaluate as evaluate
+from .analysis.fair_optimum import fair_optimum as fair_optimum
 from .analysis.fairness import group_fates as group_fates
 from .analysis.fairness import segment_fates as segment_fates
 from .analysis.off_policy import off_policy as off_policy

@@ -21,7 +21,7 @@ from lenience import (
 )
 from lenience.analysis import regret_table
 from lenience.core.protocols import Rule
-from lenience.policies import Constant, ExploreThenExploit, Greedy, Persistent
+from lenience.policies import Constant, ExploreThenExploit, Greedy, Persistent, Thompson
 from lenience.solvers.stopping.boundary_walk import fate
 from lenience.solvers.stopping.forward import Walk, walk
 from rejections import rejected
@@ -267,3 +267,28 @@ def test_regret_of_schedules() -> None:
     assert rows["explore H^(2/3)", 4000].regret > 1.5 * root[1]
     assert rows["explore log H", 4000].regret > 1.5 * root[1]
     assert rows["optimal", 4000].regret / rows["optimal", 1000].regret < 1.5
+
+
+def test_a_policy_with_a_horizon_stops_at_it_whatever_the_objective() -> None:
+    for horizon, rows in ((60, 20), (60, 59), (60, 60), (60, 200)):
+        policy = FiniteHorizon(0.5, horizon).solve(PRIOR)
+        for p in (0.3, 0.9, None):
+            short = characteristics(policy, p=p, objective=Discounted(0.5, 0.9), rows=rows)
+            full = characteristics(policy, p=p, objective=Discounted(0.5, 0.9), rows=500)
+            assert short.stops.lower > 1 - 1e-9
+            for name in ("reward", "shut_out", "accepted"):
+                wide, exact = getattr(short, name), getattr(full, name)
+                if exact is not None:
+                    assert wide.lower - 1e-9 <= exact.midpoint <= wide.upper + 1e-9, (rows, p, name)
+
+
+def test_a_probability_that_is_too_small_for_a_float_is_no_stop() -> None:
+    """Thompson sampling and persistent exploration never stop, however small their probability of acceptance."""
+    goal = Discounted(0.8, 0.99)
+    for policy in (Thompson(0.8), Persistent(0.8, 200.0)):
+        assert policy.acceptance(5000.0, 100.0) == 0.0
+        result = characteristics(policy, p=0.1, objective=goal, belief=PRIOR, rows=1500)
+        assert result.stops.upper < 1e-9
+        assert result.accepted.lower == np.inf
+    stopped = characteristics(Greedy(0.8), p=0.1, objective=goal, belief=Belief(10, 9), rows=300)
+    assert stopped.stops.lower > 1 - 1e-9

@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from lenience import Belief, Discounted, Segments, characteristics
 from lenience.analysis.fairness import (
@@ -64,6 +65,69 @@ def test_fates_agree_with_the_characteristics() -> None:
         )
         assert (fate.shut_out is None) == (fate.p <= 0.7)
         assert not fate.starts or fate.early > 0
+
+
+@pytest.mark.parametrize(("discount", "p"), [(0.9999, 0.77), (0.9999, 0.84)])
+def test_fates_against_a_long_and_plain_walk(discount: float, p: float) -> None:
+    """Follow the segment until nothing is left to happen, without any bound."""
+    problem = Discounted(0.8, discount)
+    policies = Segments.of({"all": 1.0}, problem, Belief(20, 16)).solve()
+    going = plain_walk(policies["all"]._table(ROWS), p)
+    weight = discount ** np.arange(ROWS, dtype=np.float64)
+    rest = discount**ROWS / (1 - discount)
+    early = weight > 0.5
+    assert early.sum() > 3000
+    assert going[-1] < 1e-5 or p > 0.8  # at p < c it has stopped; above, it stops no more
+    exact = {
+        "accepted": (weight @ going + rest * going[-1]) * (1 - discount),
+        "early": weight[early] @ going[early] / weight[early].sum(),
+        "ever": going[-1] if p > 0.8 else 0.0,
+    }
+    exact["late"] = (weight[~early] @ going[~early] + rest * going[-1]) / (weight[~early].sum() + rest)
+    if p > 0.8:
+        exact["shut_out"] = 1 - going[-1]
+    for rows in (None, 300):
+        [fate] = segment_fates(policies, {"all": p}, rows=rows)
+        for name, value in exact.items():
+            bounds = getattr(fate.bounds, name)
+            assert bounds.lower - 1e-6 <= value <= bounds.upper + 1e-6, (rows, name)
+            assert getattr(fate, name) == pytest.approx(bounds.midpoint)
+            if rows is None:
+                assert bounds.width <= 1e-4
+
+
+ROWS = 12_000
+
+
+def plain_walk(least: NDArray[np.int64], p: float) -> NDArray[np.float64]:
+    """Return the probability that each of ``ROWS`` members is accepted, by adding up the states one row at a time."""
+    going = np.zeros(ROWS)
+    first, mass = 0, np.ones(1)
+    for k in range(ROWS):
+        mass = np.where(first + np.arange(mass.size) < least[k], 0.0, mass)
+        going[k] = mass.sum()
+        mass = np.append(mass, 0.0) * (1 - p) + np.append(0.0, mass) * p
+        kept = np.flatnonzero(mass > 1e-14)
+        if not kept.size:
+            break
+        first, mass = first + kept[0], mass[kept[0] : kept[-1] + 1]
+    return going
+
+
+def test_at_or_below_the_cost_acceptance_always_ends() -> None:
+    policies = Segments.of({"all": 1.0}, Discounted(0.8, 0.999), Belief(20, 16)).solve()
+    for p in (0.5, 0.799, 0.8):
+        [fate] = segment_fates(policies, {"all": p}, rows=200)
+        assert fate.bounds.ever.upper < 1e-9
+    [average], [finer] = segment_fates(policies, rows=500), segment_fates(policies, rows=2000)
+    for name in ("accepted", "early", "late", "ever", "shut_out"):
+        wide, narrow = getattr(average.bounds, name), getattr(finer.bounds, name)
+        assert wide.lower <= narrow.lower <= narrow.upper <= wide.upper
+    assert finer.ever == pytest.approx(finer.deserving * (1 - (finer.shut_out or 0)), abs=0.01)
+    [once] = segment_fates(Segments.of({"all": 1.0}, Discounted(0.7, 0.0), Belief(5, 4)).solve(), {"all": 0.6})
+    assert [once.accepted, once.early] == pytest.approx([1.0, 1.0])  # only the first member counts
+    with rejected("tolerance"):
+        segment_fates(policies, tolerance=0.0)
 
 
 def test_groups_and_disparity() -> None:

@@ -107,6 +107,59 @@ def test_replay_table(run: Run, loans: Path) -> None:
     assert "--seeds" not in page.read_text()
 
 
+def test_replay_in_order_of_dates_without_open_loans(
+    run: Run, rejection: Rejection, loans: Path, tmp_path: Path
+) -> None:
+    first, *lines = loans.read_text().splitlines()
+    words = {"0": "Charged Off", "1": "Fully Paid"}
+    rows = []
+    for i, line in enumerate(lines):
+        before, _, outcome = line.rpartition(",")
+        status = "Current" if i % 5 == 4 else words[outcome]
+        rows.append(f"{before},{status},{i % 12 + 1:02}/{i % 28 + 1:02}/2011")
+    loans.write_text("\n".join([first.replace("repaid", "status,issued"), *rows]) + "\n")
+    given: tuple[str, ...] = ("replay", str(loans), "--outcome", "status", "--cost", "0.6", "--discount", "0.9")
+    given += ("--seeds", "2")
+    error = rejection(*given, "--features", "income")
+    assert (error.field, error.value) == ("--outcome", "Current")
+    given += ("--features", "income", "--pending", "current", "--in-order")
+    assert rejection(*given).fields == ("--time", "--in-order")
+    assert rejection(*given[:-1], "--dates", "mdy").field == "--dates"
+    files = {kind: str(tmp_path / f"out.{kind}") for kind in ("csv", "parquet", "svg", "html")}
+    written = ("--decisions", files["csv"], "--figure", files["svg"], "--report", files["html"])
+    code, out, _ = run(*given, "--time", "issued", *written, "--json")
+    assert code == 0
+    answer = json.loads(out)
+    assert (answer["rows"], answer["individuals"], answer["arrivals"]) == (120, 96, 48)
+    assert [each["period"] for each in answer["periods"]] == [f"2011-{month:02}" for month in range(1, 13)]
+    assert set(answer["periods"][0]["reward"]) == {each["policy"] for each in answer["policies"]}
+    assert "Over time" in Path(files["html"]).read_text()
+    heading, *decided = Path(files["csv"]).read_text().splitlines()
+    assert heading.startswith("run,arrival,row,outcome,lenience,")
+    assert len(decided) == 2 * 48
+    for line in decided:
+        _, _, row, outcome = line.split(",")[:4]
+        assert rows[int(row) - 1].split(",")[3] == {"1": "Fully Paid", "0": "Charged Off"}[outcome]
+    code, out, _ = run(*given, "--time", "issued", "--dates", "mdy", "--decisions", files["parquet"])
+    assert (code, "at the start (2011-01)" in " ".join(out.split())) == (0, True)
+    assert rejection(*given, "--time", "issued", "--decisions", "out.txt").field == "--decisions"
+
+
+def test_offpolicy_leaves_open_cases_to_the_closed(run: Run, rejection: Rejection, log: Path) -> None:
+    heading, *lines = log.read_text().splitlines()
+    words = {"1": "good", "0": "bad", "": "never"}
+    rows = [f"{line.rpartition(',')[0]},{words[line.rpartition(',')[2]]}" for line in lines]
+    rows = [row.replace(",good", ",running") if i % 7 == 0 else row for i, row in enumerate(rows)]
+    log.write_text("\n".join([heading, *rows]) + "\n")
+    given = ("offpolicy", str(log), "--cost", "0.6", "--score", "score", "--at-least", "0.5", "--json")
+    assert (rejection(*given).field, rejection(*given).value) == ("--outcome", "running")
+    code, out, _ = run(*given, "--pending", "running")
+    assert code == 0
+    answer = json.loads(out)
+    assert answer["pending"] == sum(",running" in row for row in rows) > 20
+    assert "have no outcome yet" in answer["statement"]
+
+
 def test_offpolicy_json(run: Run, log: Path) -> None:
     code, out, err = run(
         "offpolicy", str(log), "--cost", "0.6", "--score", "score", "--at-least", "0.7", "--features", "score", "--json"

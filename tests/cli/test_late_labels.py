@@ -108,3 +108,24 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
         for command in ("fit", "report"):
             code, _, err = run(command, str(loans), *columns, "--cost", "0.8", *wrong)
             assert (code, err) == (2, f"lenience: {said}\n")
+
+
+def test_a_horizon(run: Run) -> None:
+    options = ("delay", "--cost", "0.7", "--arrivals", "50", "--label-delay", "0.2", "--horizon", "60")
+    code, out, _ = run(*options, "--applicants", "9", "--json")
+    assert code == 0
+    answer = json.loads(out)
+    policy = Delayed(0.7, 50, label_delay=0.2, horizon=60).solve(Belief(2, 1))
+    assert answer["limit"] == policy.limit(Belief(2, 1)) == answer["accept_now"]
+    assert answer["certificate"]["proved"] is True
+    shown = {(row["left"], row["n"], row["s"]): row["limit"] for row in answer["limits"]}
+    assert shown[30, 6.0, 4.0] == policy.limit(Belief(6, 4), left=30)
+    code, out, _ = run(*options)
+    assert code == 0
+    assert "arrivals left" in out
+    code, _, error = run(*options, "--figure", "late.png")
+    assert code == 2
+    assert "--horizon" in error
+    code, _, error = run("delay", "--cost", "0.7", "--arrivals", "50", "--label-delay", "0.2")
+    assert code == 2
+    assert "--discount-rate" in error

@@ -150,3 +150,16 @@ def test_constraints_need_one_break_even(rejection: Rejection, loans: str, tmp_p
     page = str(tmp_path / "page.html")
     error = rejection("report", loans, *COLUMNS, *LOAN, *TIMES, "--floor", "0.05", "--output", page)
     assert error.code == "unsupported_offers"
+
+
+def test_report_with_a_prior_that_may_be_wrong(run: Run, rejection: Rejection, loans: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    given = ("--cost", "0.5", "--discount", "0.8", "--prior", "4,3", "--output", str(page))
+    words = ("report", loans, *COLUMNS, *given)
+    code, doubtful, _ = run(*words, "--doubt", "0.2", "--json")
+    assert code == 0
+    assert json.loads(doubtful)["groups"] is None
+    assert "with probability 20%" in page.read_text()
+    for limit in (("--floor", "0.05"), ("--cap", "3")):
+        error = rejection(*words, "--doubt", "0.2", *limit)
+        assert (error.code, error.fields[0]) == ("conflicting_fields", limit[0])

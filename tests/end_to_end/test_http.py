@@ -75,7 +75,7 @@ def test_offers_over_http(client: Client, http: httpx.Client) -> None:
     problem = answer.json()
     assert (answer.status_code, problem["code"], problem["field"]) == (400, "conflicting_fields", "offer.amount")
     heading = next(csv.reader(io.StringIO(http.get("/v1/decisions.csv").text)))
-    assert heading[-5:] == ["offers", "offer_amount", "expected_profit", "label_value", "profit"]
+    assert heading[-8:-3] == ["offers", "offer_amount", "expected_profit", "label_value", "profit"]
 
 
 def test_answers_of_a_post(http: httpx.Client) -> None:

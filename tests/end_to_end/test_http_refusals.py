@@ -176,10 +176,12 @@ def test_every_line_that_cannot_be_read_is_named_and_nothing_recorded(client: Cl
     assert answer.status_code == 400
     assert told.startswith(
         "nothing was recorded: 21 of 22 rows cannot be read: "
-        "line 4: outcome must be success or failure, not 'good'; "
-        "line 5: outcome must be success or failure, not ''; line 6: "
+        "line 4: outcome must be success, failure, late or current, not 'good'; "
+        "line 5: outcome must be success, failure, late or current, not ''; line 6: "
     )
-    assert told.endswith("; line 23: outcome must be success or failure, not 'bad'; and 1 more like these")
+    assert told.endswith(
+        "; line 23: outcome must be success, failure, late or current, not 'bad'; and 1 more like these"
+    )
     assert client.decision(made)["status"] == "pending"
 
 
@@ -238,11 +240,11 @@ def test_a_problem_repeats_the_value_and_what_is_allowed(http: httpx.Client) -> 
         "type": "about:blank",
         "title": "Bad request",
         "status": 400,
-        "detail": "outcome must be success or failure, not 'Success'",
+        "detail": "outcome must be success, failure, late or current, not 'Success'",
         "code": "invalid_value",
         "field": "outcome",
         "value": "Success",
-        "allowed": "success or failure",
+        "allowed": "success, failure, late or current",
     }
 
 

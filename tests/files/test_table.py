@@ -46,7 +46,7 @@ def test_csv(tmp_path: Path) -> None:
     assert table.X[2].tolist() == [50, 0, 0, 1]
     assert table.groups == ("f", "m", "f")
     assert read_table(file, "paid", features=["age"]).features == ("age",)
-    assert read_table(file, "job", success="cook", features=["age"]).y.tolist() == [0, 1, 1]
+    assert read_table(file, "job", success="cook", failure="clerk", features=["age"]).y.tolist() == [0, 1, 1]
     assert "3 rows" in repr(table)
 
 
@@ -142,7 +142,7 @@ def test_openml_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("a,b\n1,\n", {"outcome": "b"}, ("outcome", "insufficient_data")),
         ("a,b\n1,1\n-inf,0\n", {"outcome": "b"}, ("a", "invalid_value")),
         ("a,b\n1,1\n", {"outcome": "b", "features": ["a", "a"]}, ("features", "duplicate")),
-        ("a,b,a\n1,1,1\n", {"outcome": "b"}, ("data", "duplicate")),
+        ("a,b,a\n1,1,1\n", {"outcome": "a"}, ("column", "unknown_name")),
     ],
 )
 def test_bad_tables(tmp_path: Path, text: str, options: dict[str, Any], message: tuple[str | None, str]) -> None:

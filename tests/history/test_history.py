@@ -352,11 +352,11 @@ def test_groups_of_segments() -> None:
 
 def test_a_day_first_date_is_not_read_as_one_of_the_first_century(tmp_path: Path) -> None:
     file = tmp_path / "loans.csv"
-    file.write_text("r,a,o,d\nx,1,1,31/01/24\nx,1,1,2024-01-31\nx,1,0,2024-03-31\n")
+    file.write_text("r,a,o,d\nx,1,1,31/01/24\nx,1,1,31/13/24\nx,1,1,2024-01-31\nx,1,0,2024-03-31\n")
     history = fit_history(file, "r", "a", "o", "d", maturity=30)
     assert history.bad["time"] == 1
-    assert (history.segments[0].labels, history.segments[0].pending) == (1, 1)
-    assert "'31/01/24'" in history.describe()
+    assert (history.segments[0].labels, history.segments[0].pending) == (2, 1)
+    assert "'31/13/24'" in history.describe()
 
 
 @pytest.mark.parametrize("reading", ["history", "columns"])

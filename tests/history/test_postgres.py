@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from lenience import Belief, Discounted, Offer
+from lenience.files.date_formats import read_dates
+from lenience.files.source import open_source
+from lenience.history.date_columns import date_column
 from lenience.history.fit import fit_history
 from past_decisions import agree, by_hand, past
 from rejections import rejected
@@ -70,6 +73,37 @@ def test_a_table_that_is_not_there(address: str) -> None:
         fit_history("nothing", "region", "accepted", "outcome", connection=address)
 
 
+def test_dates_as_people_write_them(address: str) -> None:
+    texts = [
+        "6/30/2011",
+        "06/01/11",
+        "12-31-2011 2:30 PM",
+        "31.12.2024",
+        "Dec 31, 2024",
+        "5 Mrz 2024",
+        "Jun-2011",
+        "40695",
+    ]
+    texts += ["20110601", "2011-06-01 14:30:15", "2023-02-29", "2/30/2011", "soon", "", "2011-06", "99999"]
+    numbers = [40695, 40696]
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("create table dated (i int, d text)")
+        connection.cursor().executemany("insert into dated values (%s, %s)", list(enumerate(texts)))
+        connection.execute("create table counted (g text, a int, y int, d int)")
+        connection.cursor().executemany("insert into counted values ('g', 1, 1, %s)", [(one,) for one in numbers])
+        connection.execute("create table unclear as select 'g' g, 1 a, 1 y, '06/01/2011' d")
+    table, backend = open_source("dated", address)
+    read = table.select("i", day=date_column(backend, table, "d")).order_by("i")
+    moments = [row["day"] for row in backend.to_pyarrow(read).to_pylist()]
+    backend.disconnect()
+    assert moments == read_dates("d", texts).moments
+    history = fit_history("counted", "g", "a", "y", "d", connection=address)
+    assert history.as_of == dt.datetime(2011, 6, 2)
+    with rejected("dates", "missing"):
+        fit_history("unclear", "g", "a", "y", "d", connection=address)
+    assert fit_history("unclear", "g", "a", "y", "d", connection=address, dates="mdy").as_of == dt.datetime(2011, 6, 1)
+
+
 def test_decisions(address: str) -> None:
     import ibis
 
@@ -99,3 +133,20 @@ def test_offers(address: str) -> None:
     made = sorted([Offer.from_loan(1000, 0.12, 3, 1, 0.02).amount, Offer.from_loan(500, 0.25, 1, 1, 0.02).amount])
     assert sorted(history.offers()["a"].amount) == pytest.approx(made, rel=1e-9)
     assert history.offers()["b"].cost == pytest.approx([Offer.from_loan(9000, 0.09, 3, 1, 0.02).cost], rel=1e-9)
+
+
+def test_pending_count_by_age(address: str) -> None:
+    from lenience.simulation import LoanBook
+
+    loans = LoanBook({"A": 0.9, "B": 0.7}, loans=150).draw(seed=1)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("create table book (grade text, granted boolean, status text, decided date, closed date)")
+        with connection.cursor().copy("copy book from stdin") as copy:
+            for row in zip(*loans.values(), strict=True):
+                copy.write_row(row)
+    columns = ("grade", "granted", "status", "decided")
+    for options in ({}, {"as_of": "2024-01-31"}):
+        dated: dict[str, Any] = {"outcome_time": "closed", "maturing": "learn", **options}
+        history = fit_history("book", *columns, connection=address, **dated)
+        assert history.beliefs() == fit_history(loans, *columns, **dated).beliefs()
+        assert history.bad_rows == 0

@@ -326,7 +326,9 @@ def test_neighbours_are_weighted_by_a_gaussian_kernel() -> None:
         rng.integers(0, 2, 30).astype(float),
         rng.random(30),
     )
-    model = Neighbours(bandwidth=0.8, prior=Belief(3, 1), most=20).prepare(X).fit(X, y, sample_weight=weights)
+    model = Neighbours(bandwidth=0.8, prior=Belief(3, 1), most=20).prepare(X)
+    for batch in (slice(10), slice(10, 30)):
+        model.partial_fit(X[batch], y[batch], sample_weight=weights[batch])
     at = rng.normal(size=(4, 3)) + 2.0
     n, mean = model.beliefs(at)
     like = model.likeness(at, X)

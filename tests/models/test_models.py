@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -208,3 +210,15 @@ def test_groups_borrow_from_each_other_and_differ() -> None:
         Curve(scores, ["a"])
     with rejected("scores"):
         Curve([1.0, float("nan")])
+
+
+@pytest.mark.parametrize(
+    ("labels", "weight", "warns"), [(20, 1.0, False), (21, 1.0, True), (40, 0.5, False), (30, 1.0, True)]
+)
+def test_a_pooled_history_that_new_labels_can_overrule_needs_no_warning(
+    labels: int, weight: float, warns: bool
+) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        FromHistory([labels - 5, 5], [5, 3], weight=weight, pooled=True)
+    assert [one.category for one in caught] == [SelectiveLabelsWarning] * warns

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lenience import Belief, Delayed, Discounted, FiniteHorizon, InputError, MixtureBelief, Offers, evaluate
+from lenience import Belief, Delayed, Discounted, FiniteHorizon, InputError, MixtureBelief, Offers
 from lenience.policies import Greedy
 
 PRIOR = MixtureBelief.doubt(Belief(4, 2.8), 0.2)
@@ -37,7 +37,6 @@ def test_starts_knows_of_the_doubt(objective: Discounted | FiniteHorizon | Delay
     [
         lambda: FiniteHorizon(0.8, 20).enclose(PRIOR, 1e-9),  # type: ignore[arg-type]
         lambda: LATE.enclose(PRIOR),  # type: ignore[arg-type]
-        lambda: evaluate(Greedy(0.8), PROMPT, PRIOR),  # type: ignore[arg-type]
         lambda: PROMPT.evaluate(Greedy(0.8), PRIOR, 1e-6),  # type: ignore[arg-type]
         lambda: FiniteHorizon(0.8, 20).evaluate(Greedy(0.8), PRIOR, 1e-6),  # type: ignore[arg-type]
         lambda: LATE.solve(Belief(4, 2.8), rows=5).limit(PRIOR),

@@ -72,3 +72,14 @@ def test_average_reward_is_what_knowing_is_worth() -> None:
     # For many observations it is the normal loss, whatever digits the special function loses.
     for n in (1e10, 1e14, 1e16):
         assert math.sqrt(0.16 / n / (2 * math.pi)) in AverageReward(0.8).value(Belief(n, 0.8 * n))
+
+
+def test_a_large_volume_is_known_to_start_without_a_long_solve() -> None:
+    large = Discounted(0.8, 1 - 1e-7)
+    assert large.starts(Belief(5, 3))  # it starts at a smaller volume already
+    assert large.starts(Belief(1800, 1404))
+    assert not large.starts(Belief(18_000, 14_130))  # not even knowing the rate would pay
+    for belief in (Belief(2, 1), Belief(30, 22), Belief(60, 40)):
+        for discount in (0.9, 0.96, 0.97, 0.99, 0.999):
+            objective = Discounted(0.8, discount)
+            assert objective.starts(belief) == (objective.enclose(belief, 1e-12)[1].lower > 0)

@@ -15,6 +15,7 @@ from lenience.models.protocol import shrinkage
 from lenience.reports.segment_report import segments_report, write_segments_report
 from lenience.segments.policies import SegmentPolicies
 from lenience.segments.starting import starts
+from lenience.simulation import LoanBook
 from rejections import rejected
 
 VOID = {"meta", "br", "line", "circle"}
@@ -112,3 +113,21 @@ def test_labels_that_come_late() -> None:
     )
     with rejected("late", "length_mismatch"):
         segments_report(at_once, late=late[:2])
+
+
+def test_pending_outcomes_are_drawn_and_compared() -> None:
+    loans = LoanBook({"A": 0.9, "B": 0.7}, loans=300).draw(seed=1)
+    columns = ("grade", "granted", "status", "decided")
+    plain = fit_history(loans, *columns, outcome_time="closed")
+    history = fit_history(loans, *columns, outcome_time="closed", maturing="learn")
+    policies = history.divide(Discounted(0.8, 0.99)).solve()
+    text = read(page := segments_report(policies, history=history))
+    assert page.count('aria-label="When outcomes become known') == 2
+    assert page.count('aria-label="How much a pending outcome counts') == 2
+    assert "<script" not in page
+    for row in history.segments:
+        assert row.rate is not None
+        for rate in (row.rate, history.rates()[row.segment]):
+            assert f"{100 * rate:.1f}%" in text
+    assert "Immature outcomes." not in text
+    assert "Immature outcomes." in read(segments_report(policies, history=plain))

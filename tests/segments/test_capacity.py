@@ -6,8 +6,9 @@ from functools import cache
 
 import pytest
 
-from lenience import Belief, Delayed, Discounted, InputError, Segments
-from lenience.segments import capacity_price
+from lenience import Belief, Delayed, Discounted, InputError, MixtureBelief, Offer, Offers, Segments
+from lenience.segments import capacity_bound, capacity_price
+from lenience.solvers.offers.solve import solve_offers
 
 DISCOUNT, ROWS = 0.8, 50  # the rows beyond change values by less than 1e-8
 SHARES = {"a": 0.6, "b": 0.4}
@@ -150,10 +151,10 @@ def test_a_rate_is_a_share_of_the_arrivals() -> None:
 
 def test_bad_input() -> None:
     cells = segments({"a": 0.7, "b": 0.6})
-    with pytest.raises(InputError, match="acceptances or money") as error:
+    with pytest.raises(InputError, match="acceptances, money and loss") as error:
         capacity_price(cells)
     assert error.value.code == "missing"
-    with pytest.raises(InputError, match="acceptances or money"):
+    with pytest.raises(InputError, match="acceptances, money and loss"):
         capacity_price(cells, acceptances=0.1, money=3)
     with pytest.raises(InputError, match="share of the arrivals") as error:
         capacity_price(cells, acceptances=40)
@@ -168,3 +169,104 @@ def test_bad_input() -> None:
     mixed = Segments.of(SHARES, {"a": Discounted(0.7, 0.9), "b": Discounted(0.7, 0.8)}, PRIORS)
     with pytest.raises(InputError, match="same discount"):
         capacity_price(mixed, acceptances=0.1)
+
+
+LOANS = Offers(amount=[0.2, 1, 4], cost=[0.75, 0.7, 0.72], share=[0.5, 0.3, 0.2])
+MENUS = Offers.draw([Offers.menu(amount=[0.1, 1.0], cost=[0.7, 0.75]), Offer(2.0, 0.6)], share=[0.7, 0.3])
+
+
+def plain_offers(
+    prior: Belief | MixtureBelief, offers: Offers, discount: float, charges: list[float], uses: list[float]
+) -> tuple[float, float]:
+    """Return what the optimum earns and the capacity it uses, from the accepted set that is best at each belief."""
+    after = MixtureBelief.of(prior).after
+    menus = [[o for o, of in enumerate(offers.menu_of) if of == menu] for menu in range(offers.menu_count)]
+
+    @cache
+    def value(k: int, j: int) -> tuple[float, float]:
+        mean = after(k, j).mean
+        best: list[tuple[float, float, float]] = []
+        for menu, share in zip(menus, offers.share, strict=True):
+            gains = [(offers.amount[o] * (mean - offers.cost[o]) - charges[o], uses[o]) for o in menu]
+            best.append((*max(gains), share))
+        earned = used = (0.0, 0.0)
+        if k < ROWS:
+            (up, many), (down, few) = value(k + 1, j + 1), value(k + 1, j)
+            earned, used = (mean * up + (1 - mean) * down, 0.0), (mean * many + (1 - mean) * few, 0.0)
+        results = [(0.0, 0.0)]
+        chosen = gain = use = 0.0
+        for own, each, share in sorted(best, reverse=True):
+            chosen, gain, use = chosen + share, gain + share * own, use + share * each
+            learns = chosen if k < ROWS else 0.0
+            wait = 1 - discount + discount * learns
+            results.append(((gain + discount * learns * earned[0]) / wait, (use + discount * learns * used[0]) / wait))
+        return max(results)
+
+    return value(0, 0)
+
+
+@pytest.mark.parametrize("prior", [Belief(5, 3.4), MixtureBelief.doubt(Belief(4, 2.8), 0.2)])
+@pytest.mark.parametrize("offers", [LOANS, MENUS])
+def test_charges_raise_the_break_evens_even_above_one(prior: Belief | MixtureBelief, offers: Offers) -> None:
+    for price in (0.0, 0.02, 0.06, 0.15):  # a charge of 0.06 leaves the small offer to its label alone
+        charges = [price] * len(offers.amount)
+        expected, _ = plain_offers(prior, offers, 0.85, charges, charges)
+        solution = solve_offers(prior, offers, 0.85, 1, 1e-9, charges=charges)
+        assert solution.value.lower - 1e-6 <= expected <= solution.value.upper + 1e-12
+
+
+def test_no_offer_pays_at_a_high_price() -> None:
+    solution = solve_offers(Belief(5, 3.4), LOANS, 0.85, 4, 1e-9, charges=[10.0] * 3)
+    assert (solution.value.upper, solution.label_value.upper, len(solution.rows)) == (0.0, 0.0, 4)
+
+
+@pytest.mark.parametrize("limited", ["acceptances", "money", "loss"])
+def test_the_price_with_offers_is_the_minimum_of_the_dual(limited: str) -> None:
+    offers = {"a": LOANS, "b": MENUS}
+    objectives = {name: Discounted(offers=own, discount=DISCOUNT) for name, own in offers.items()}
+    limits = {"acceptances": 0.3, "money": 0.3, "loss": 0.25}
+    acceptances, money, loss = (limit if name == limited else None for name, limit in limits.items())
+    cells = Segments.of(SHARES, objectives, PRIORS)
+    result = capacity_price(cells, acceptances=acceptances, money=money, loss=loss)
+    assert result.binds
+    assert result.limited == limited
+
+    def charged_offers(price: float) -> tuple[float, float]:
+        earned = used = 0.0
+        for name, share in SHARES.items():
+            wait = 1 - DISCOUNT + DISCOUNT * share
+            each = [Offer(a, c) for a, c in zip(offers[name].amount, offers[name].cost, strict=True)]
+            uses = [{"acceptances": 1.0, "money": one.amount, "loss": one.loss}[limited] for one in each]
+            own = plain_offers(PRIORS[name], offers[name], DISCOUNT * share / wait, [price * use for use in uses], uses)
+            earned, used = earned + share / wait * own[0], used + share / wait * own[1]
+        return earned, used
+
+    duals = {price: charged_offers(price) for price in (0.9 * result.price, result.price, 1.1 * result.price)}
+    totals = [earned + price * result.capacity for price, (earned, _) in duals.items()]
+    assert min(totals) == pytest.approx(totals[1], abs=1e-4)
+    assert result.value.lower - 1e-7 <= totals[1] + 1e-6
+    assert totals[1] <= result.value.upper + 1e-4
+    # What the shifted policies use is proved to fit, and a lower price uses too much.
+    assert duals[result.price][1] <= result.capacity + 1e-6
+    assert result.used.lower - 1e-6 <= duals[result.price][1] <= result.used.upper + 1e-6
+    assert duals[0.9 * result.price][1] > result.capacity
+    assert result.charge(Offer(2.0, 0.5)) == pytest.approx(result.price * {"money": 2.0}.get(limited, 1.0))
+
+
+def test_a_larger_capacity_has_a_larger_bound() -> None:
+    cells = segments({"a": 0.7, "b": 0.6})
+    result, larger = capacity_price(cells, acceptances=0.3), capacity_price(cells, acceptances=0.32)
+    same = capacity_bound(cells, result.price, acceptances=0.3)
+    assert result.value.upper - 1e-9 <= same <= result.value.upper + 1e-4
+    more = capacity_bound(cells, result.price, acceptances=0.3, more=larger.capacity - result.capacity)
+    assert larger.value.upper - 1e-9 <= more <= larger.value.upper + 0.01
+    # Every price gives a bound, also a wrong one.
+    for price in (0.0, 0.5 * result.price, 2 * result.price):
+        assert capacity_bound(cells, price, acceptances=0.3) > result.value.upper
+
+
+def test_amounts_are_for_segments_with_one_break_even() -> None:
+    cells = Segments.of({"a": 1.0}, Discounted(offers=LOANS, discount=0.9), Belief(5, 4))
+    with pytest.raises(InputError) as error:
+        capacity_price(cells, acceptances=0.5, amounts={"a": 2.0})
+    assert (error.value.field, error.value.code) == ("amounts", "conflicting_fields")

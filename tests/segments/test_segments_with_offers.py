@@ -6,9 +6,10 @@ from functools import cache
 
 import pytest
 
-from lenience import Belief, Delayed, Discounted, MixtureBelief, Offer, Offers, Segment, Segments, starts
+from lenience import Belief, Delayed, Discounted, InputError, MixtureBelief, Offer, Offers, Segment, Segments, starts
 from lenience.segments import shut_out_at_outset, starter_groups, starter_offers
 from lenience.segments.capacity import capacity_price
+from lenience.segments.segments import plain_belief
 from rejections import rejected
 
 SMALL = Offers(amount=[0.2, 1.0, 4.0], cost=[0.8, 0.7, 0.75], share=[0.5, 0.3, 0.2])
@@ -198,9 +199,11 @@ def test_what_needs_one_break_even_or_one_belief_says_so() -> None:
     offers = Segments.of({"a": 0.5}, Discounted(offers=SMALL, discount=0.9), Belief(2, 1))
     doubtful = Segments.of({"a": 0.5}, Discounted(0.8, 0.9), DOUBT)
     with rejected("objective", "unsupported_offers"):
-        capacity_price(offers, acceptances=0.1)
+        plain_belief(offers["a"], "exposure_limits")
     with rejected("prior"):
-        capacity_price(doubtful, acceptances=0.1)
+        plain_belief(doubtful["a"], "exposure_limits")
+    assert capacity_price(offers, acceptances=0.1).unlimited.upper >= 0.0
+    assert capacity_price(doubtful, acceptances=0.1).unlimited.upper >= 0.0
 
 
 def test_starts_with_offers() -> None:
@@ -281,3 +284,14 @@ def test_much_evidence_is_solved_at_once() -> None:
     bounds = policies.value()
     assert bounds.width < 1e-5 * bounds.upper
     assert bounds.midpoint == pytest.approx(1e6 * offers.profit_if_known(0.66), rel=1e-5)
+
+
+def test_segments_have_one_currency() -> None:
+    def objective(currency: str) -> Discounted:
+        return Discounted(offers=Offers([1, 5], [0.8, 0.8], currency=currency), discount=0.9)
+
+    shares, prior = {"a": 0.5, "b": 0.5}, Belief(2, 1)
+    assert len(Segments.of(shares, {"a": objective("$"), "b": objective("$")}, prior)) == 2
+    with pytest.raises(InputError) as caught:
+        Segments.of(shares, {"a": objective("$"), "b": objective("€")}, prior)
+    assert caught.value.field == "segments"

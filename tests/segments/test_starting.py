@@ -195,3 +195,13 @@ def test_a_volume_at_the_upper_bound_starts(monkeypatch: pytest.MonkeyPatch) -> 
     ):
         monkeypatch.setattr(starting, "starting_volume", lambda *_, found=bounds: found)
         assert forecast_starts(cells, seconds=60)[0].starts is begins
+
+
+def test_labels_that_come_late_keep_a_segment_shut() -> None:
+    """At this volume the segment would start if labels came at once."""
+    for delay, begins in ((0.001, True), (5.0, False)):
+        cells = Segments.of({"x": 1.0}, Delayed(0.8, arrivals=20, discount_rate=0.5, label_delay=delay), Belief(2, 1))
+        [found] = starts(cells)
+        assert found.volume == pytest.approx(40)
+        assert found.needed == pytest.approx(32.14, rel=0.01)
+        assert found.starts == begins

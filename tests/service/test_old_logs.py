@@ -10,14 +10,16 @@ import pytest
 
 from engines import Engine
 from lenience.service.domain.specification import PolicySpecification
+from lenience.service.queries.audit import audit
+from portfolios import import_rows, rows_of
 
-OLD = Path(__file__).parent / "old_logs" / "first.db"
+OLD = Path(__file__).parent / "old_logs"
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Iterator[Engine]:
+@pytest.fixture(params=["first", "second"])
+def old(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Engine]:
     path = tmp_path / "old.db"
-    shutil.copy(OLD, path)
+    shutil.copy(OLD / f"{request.param}.db", path)
     engine = Engine(str(path))
     yield engine
     engine.close()
@@ -31,12 +33,15 @@ def specification_of(engine: Engine, policy: str) -> PolicySpecification:
 
 
 def test_an_old_log_passes_the_audit_and_goes_on(old: Engine) -> None:
-    assert old.audit().findings == []
+    before = old.audit()
+    assert before.findings == []
     for policy in ("factor", "rates", "horizon", "late"):
         decision = old.decide("young", policy=policy)
         if decision["decision"] == "accept":
             old.outcome(decision["id"], "success")
-    assert old.audit().findings == []
+    import_rows(old, rows_of(5, segments=("young",)), policy="factor")
+    report = audit(old.store, before.heads)
+    assert (report.findings, report.decisions) == ([], before.decisions + 9)
 
 
 def test_old_objectives_mean_what_they_meant(old: Engine) -> None:

@@ -284,8 +284,14 @@ def test_past_rows_from_files(tmp_path: Path) -> None:
     world = ln.simulation.PastRows.from_file(str(file), "Status", "Höhe")
     assert (list(world.names), world.rates.tolist()) == (["1603.7", "603.7"], [1.0, 0.0])
     file.write_text("\ufeffrepaid\tband\n1\tlow\n\tlow\n")
-    with rejected("repaid"):
+    with rejected("outcome"):
         ln.simulation.PastRows.from_file(str(file), "repaid")
+    assert len(ln.simulation.PastRows.from_file(str(file), "repaid", "band", pending="")) == 1
+    file.write_text("status,band\nFully Paid,low\nCurrent,low\nCharged Off,high\n")
+    with rejected("outcome"):  # an open loan has not failed
+        ln.simulation.PastRows.from_file(str(file), "status", "band", success="fully paid")
+    world = ln.simulation.PastRows.from_file(str(file), "status", "band", pending="Current")
+    assert (list(world.names), world.rates.tolist()) == (["high", "low"], [0.0, 1.0])
     pq.write_table(pa.table({"outcome": [True, False], "band": [1, 2]}), tmp_path / "rows.parquet")
     assert ln.simulation.PastRows.from_file(str(tmp_path / "rows.parquet"), segment="band").rates.tolist() == [1.0, 0.0]
     for missing in ("none.csv", "none.parquet"):

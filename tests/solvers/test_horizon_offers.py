@@ -273,3 +273,13 @@ def test_extreme_beliefs_and_offers(prior: Belief, offers: Offers) -> None:
     value, label = plain_horizon(prior, offers, 1.0, 9)
     assert contains(tables.value, value[9, 0, 0])
     assert all(contains(tables.label_at(k, j, left), worth) for (left, k, j), worth in label.items())
+
+
+def test_beliefs_that_leave_fewer_arrivals_than_asked_are_valued_one_by_one() -> None:
+    """After ten of twelve arrivals, five more are beyond the table of the horizon."""
+    policy = FiniteHorizon(offers=Offers([1, 5], [0.6, 0.7]), horizon=12).solve(Belief(2, 1))
+    n, s = [12.0, 12.0, 4.0], [7.0, 8.0, 2.0]
+    found = policy.label_values(n, s, left=5)
+    each = [policy.label_value(Belief(size, good), 5).lower for size, good in zip(n, s, strict=True)]
+    assert found.tolist() == pytest.approx(each, rel=1e-9, abs=1e-12)
+    assert min(each) > 0.0

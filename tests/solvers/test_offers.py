@@ -23,6 +23,7 @@ from lenience import (
     evaluate,
 )
 from lenience.analysis.fairness import segment_fates
+from lenience.core.protocols import offer_acceptance_at
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
 from lenience.solvers.offers.delayed import solve_delayed_offers
 from lenience.solvers.offers.solve import prepare, solve_offers, upper_envelope
@@ -393,11 +394,39 @@ def test_known_values_of_baselines(offers: Offers, discount: float, blind: float
     assert abs(evaluate(GreedyOffers(), objective, prior, 1e-6).midpoint) < 1e-5
 
 
+@pytest.mark.parametrize(
+    ("discount", "only_full", "clairvoyant"), [(0.95, 0.0, 0.4), (0.99, 1.0292, 2.0), (0.998, 8.1255, 10.0)]
+)
+def test_known_values_without_a_starter_offer(discount: float, only_full: float, clairvoyant: float) -> None:
+    """Only the full offer, and knowing the success rate from the start."""
+    prior = Belief(2, 1)
+    assert Discounted(0.8, discount).solve(prior, rows=1).value(prior).midpoint == pytest.approx(only_full, abs=6e-5)
+    rates = (np.arange(4000) + 0.5) / 4000
+    known = np.mean([STARTER.profit_if_known(rate) for rate in rates]) / (1 - discount)
+    assert known == pytest.approx(clairvoyant, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "rate", "delay", "ignored"), [(50, 0.5, 0.25, 1.398), (50, 0.1, 1.0, 14.23), (200, 0.1, 1.0, 69.2)]
+)
+def test_known_values_with_late_labels_if_amounts_are_ignored(
+    arrivals: float, rate: float, delay: float, ignored: float
+) -> None:
+    late = Delayed(0.8, arrivals=arrivals, discount_rate=rate, label_delay=delay)
+    value = late.enclose(Belief(2, 1), tolerance=1e-3)[0]
+    assert THREE.mean_amount * value.midpoint == pytest.approx(ignored, rel=1e-3)
+
+
 def test_known_values_of_baselines_far_ahead() -> None:
     """At a discount of 0.998, thousands of rows count."""
     objective, prior = Discounted(offers=THREE, discount=0.998), Belief(2, 1)
     same = Discounted(0.8, 0.998).solve(prior)
     assert evaluate(same, objective, prior, 1e-4).midpoint == pytest.approx(16.5217, abs=1.5e-4)
+    own = PolicyPerCost({0.8: same})  # with one break-even it decides the same, so it earns 16.5217 too
+    for n in (2, 20, 200, 999):
+        s = np.arange(1, n, dtype=np.float64)
+        decided = [offer_acceptance_at(policy, float(n), s, THREE) for policy in (own, same)]
+        assert np.array_equal(decided[0], decided[1])
     assert abs(evaluate(GreedyOffers(), objective, prior, 1e-4).midpoint) < 1e-5
 
 

@@ -198,3 +198,21 @@ def test_a_threshold_counts_the_rounding_of_the_rate_that_was_evaluated() -> Non
         assert bounds.width <= 1.1e-9
         cases += 1
     assert cases > 100
+
+
+@pytest.mark.parametrize(("n", "s", "cost", "discount"), PROBLEMS)
+def test_dropped_states_widen_the_enclosure_and_keep_the_put_inside(
+    n: float, s: float, cost: float, discount: float
+) -> None:
+    fine = band_of(n, s, cost, discount, math.ceil(44 / (1 - discount)))
+    widths = []
+    for drop in (0.3, 0.05, 0.01, 1e-3, 1e-6):
+        for last in (1, 2, 3, 6, 12, 40, 120):
+            rough = band_of(n, s, cost, discount, last, drop=drop)
+            assert rough.lower <= fine.upper
+            assert rough.upper >= fine.lower
+            assert rough.continue_lower <= fine.continue_upper
+            assert rough.continue_upper >= fine.continue_lower
+            widths.append(rough.upper - rough.lower)
+    assert widths[-1] < 1e-4
+    assert widths[-1] <= max(widths)

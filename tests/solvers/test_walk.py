@@ -71,7 +71,7 @@ def test_later_stops_are_above_the_mean_of_the_ruin_bound() -> None:
     ruin = np.array([ruin_bound(good - ceiling * size, float((a + b) / 2), ceiling) for a, b in pairwise(edges)])
     mean = float(left @ (1 - tails[0] + (ruin * (tails[:-1] - tails[1:])).sum(axis=0)))
     assert mean <= bound.stop_upper <= mean * 1.08
-    sure = float(left @ (1 - exceeds(np.full(8, size), good, POLICY.stop_floor(size))))
+    sure = float(left @ (1 - exceeds(np.full(8, size), good, POLICY.objective.cost)))  # sooner or later
     assert bound.stop_lower == pytest.approx(sure, abs=1e-12)
     assert bound.stop_lower > 0.05
     # Whoever stops later although p is above the ceiling is at most the part of the bound above the ceiling.

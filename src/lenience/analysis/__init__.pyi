@@ -8,7 +8,17 @@ from .delay import value_by_delay as value_by_delay
 from .delay import values_by_law as values_by_law
 from .drift import Drift as Drift
 from .drift import drift_study as drift_study
+from .fair_constraints import EqualOpportunity as EqualOpportunity
+from .fair_constraints import Floors as Floors
+from .fair_constraints import Parity as Parity
+from .fair_optimum import FairGroup as FairGroup
+from .fair_optimum import FairOptimum as FairOptimum
+from .fair_optimum import FairPolicy as FairPolicy
+from .fair_optimum import FairSegment as FairSegment
+from .fair_optimum import PriceOfFairness as PriceOfFairness
+from .fair_optimum import price_of_fairness as price_of_fairness
 from .fairness import ConstraintCost as ConstraintCost
+from .fairness import FateBounds as FateBounds
 from .fairness import GroupFate as GroupFate
 from .fairness import SegmentFate as SegmentFate
 from .fairness import WithExposureCap as WithExposureCap

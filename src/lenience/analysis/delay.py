@@ -11,7 +11,8 @@ each a policy for labels that come at once:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -29,7 +30,9 @@ from lenience.simulation.delay_events import LimitPolicy, SimulatedValue, simula
 from lenience.simulation.label_delay import LabelDelay
 
 OPTIMAL = "exposure limit"
+EFFECTIVE = "exposure limit, effective delay"
 BLIND = "blind to pending"
+SAME_DELAY = 1e-3  # relative; closer delays give the same limits
 
 
 class DelayValue(msgspec.Struct, frozen=True):
@@ -221,7 +224,8 @@ def values_by_law(
     """Simulate what the exposure limit and its baselines earn when delays are not exponential.
 
     All policies meet the same individuals. If some labels never come, pending labels expire at the age that the
-    exposure policy states.
+    exposure policy states. A law whose :meth:`~lenience.simulation.LabelDelay.effective_delay` differs from the
+    objective's delay also has the limits for that delay.
 
     Parameters
     ----------
@@ -250,15 +254,21 @@ def values_by_law(
     >>> problem = Delayed(cost=0.8, arrivals=20, discount_rate=0.5, label_delay=0.25)
     >>> [row] = values_by_law(problem, Belief(3, 2), [LabelDelay("fixed", 0.25)], caps=[2], replications=100)
     >>> row.law, [value.policy for value in row.values]
-    ('fixed', ['exposure limit', 'blind to pending', 'greedy', 'cap 2', 'wait for every label'])
+    ('fixed', ['exposure limit', 'exposure limit, effective delay', 'blind to pending', 'greedy', 'cap 2',
+     'wait for every label'])
     """
     having("objective", objective, "problem", "a Delayed objective")
     check_prior(prior)
     best = objective.solve(prior)
-    policies: Mapping[str, LimitPolicy] = {OPTIMAL: best, **baselines(objective, prior, caps)}
+    rivals = baselines(objective, prior, caps)
     result = []
     for law in listed("laws", laws, "a list of delay laws"):
         age = None if law.all_come else best.expire_after
+        policies: dict[str, LimitPolicy] = {OPTIMAL: best}
+        effective = law.effective_delay(objective.discount_rate)
+        if 0.0 < effective < math.inf and abs(effective / objective.label_delay - 1.0) > SAME_DELAY:
+            policies[EFFECTIVE] = msgspec.structs.replace(objective, label_delay=effective).solve(prior)
+        policies |= rivals
         for rate in listed("rates", rates, "a list of success rates"):
             at = None if rate is None else real("rates", rate, least=0, most=1)
             values = simulate_delays(policies, objective, prior, law, replications, seed, at, age)

@@ -6,7 +6,8 @@ segment for good. If they are unknown, the walk is averaged over the belief and 
 of their segments, weighted by the shares of the segments.
 
 Early against late. The paper calls it "sequence unfairness": early members get the benefit of the doubt. Early is the
-first half of the discounted future of the segment (members before γ_x^i falls to one half); late is the rest.
+first half of the discounted future of the segment (members before γ_x^i falls to one half); late is the rest. Every
+probability has proved bounds (:mod:`lenience.analysis.long_run`).
 
 You can set two constraints, each with its exact cost in value:
 
@@ -24,8 +25,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lenience.analysis.characteristics import characteristics
+from lenience.analysis.characteristics import MOST_ROWS
 from lenience.analysis.evaluate import evaluate
+from lenience.analysis.long_run import long_run
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
@@ -34,7 +36,37 @@ from lenience.core.validation import having, listed, mapped, real, whole
 from lenience.segments.policies import SegmentPolicies
 from lenience.segments.segments import Segment, plain_belief
 
-ROWS = 4000
+
+class FateBounds(msgspec.Struct, frozen=True):
+    """Proved bounds of the probabilities of a :class:`SegmentFate`, which has their midpoints.
+
+    Parameters
+    ----------
+    accepted : Bounds
+        The probability that a member is accepted, over the whole discounted future.
+    early : Bounds
+        The same in the first half of the discounted future.
+    late : Bounds
+        The same in the second half.
+    ever : Bounds
+        The probability that acceptance never stops.
+    shut_out : Bounds or None
+        The probability of being wrongly rejected; None if p is (almost) certainly not above c.
+
+    Examples
+    --------
+    >>> from lenience import Discounted, Segments
+    >>> policies = Segments.of({"all": 1.0}, Discounted(0.8, 0.99), Belief(2, 1)).solve()
+    >>> [fate] = segment_fates(policies, {"all": 0.7}, tolerance=1e-6)
+    >>> fate.bounds.accepted.width < 1e-6, fate.bounds.ever.upper < 1e-9
+    (True, True)
+    """
+
+    accepted: Bounds
+    early: Bounds
+    late: Bounds
+    ever: Bounds
+    shut_out: Bounds | None
 
 
 class SegmentFate(msgspec.Struct, frozen=True):
@@ -67,6 +99,8 @@ class SegmentFate(msgspec.Struct, frozen=True):
     shut_out : float or None
         The probability of being wrongly rejected: that the policy rejects the segment for good if p > c; None if p is
         (almost) certainly not above c.
+    bounds : FateBounds
+        Proved bounds of these probabilities.
 
     Examples
     --------
@@ -90,6 +124,7 @@ class SegmentFate(msgspec.Struct, frozen=True):
     late: float
     ever: float
     shut_out: float | None
+    bounds: FateBounds
 
     @property
     def deserves(self) -> bool:
@@ -157,7 +192,10 @@ FATES = "the result of segment_fates"
 
 
 def segment_fates(
-    policies: SegmentPolicies, truths: Mapping[str, float] | None = None, rows: int = ROWS
+    policies: SegmentPolicies,
+    truths: Mapping[str, float] | None = None,
+    rows: int | None = None,
+    tolerance: float | None = None,
 ) -> list[SegmentFate]:
     """Compute exactly what the policies do to each segment.
 
@@ -168,12 +206,16 @@ def segment_fates(
     truths : mapping of str to float, optional
         The true success rate of every segment; by default results are averaged over the beliefs.
     rows : int, optional
-        The number of acceptances to follow.
+        The number of acceptances to follow; by default as many as the tolerance needs, at most 100,000 (8,000 if the
+        true rates are unknown).
+    tolerance : float, optional
+        The largest width of the bounds, unless that needs more rows; by default 0.0001, and 0.01 if the true rates are
+        unknown.
 
     Returns
     -------
     list of SegmentFate
-        One row per segment.
+        One row per segment, with bounds.
 
     Raises
     ------
@@ -193,6 +235,8 @@ def segment_fates(
     having("policies", policies, "segments", "solved segments, the result of Segments.solve()")
     if truths is not None:
         mapped("truths", truths, "a mapping of true success rates by segment")
+    followed = None if rows is None else whole("rows", rows, least=1, most=MOST_ROWS)
+    narrow = None if tolerance is None else real("tolerance", tolerance, above=0)
     result = []
     for cell in policies.segments:
         p = None
@@ -205,28 +249,22 @@ def segment_fates(
                     code="missing",
                 )
             p = real(f"truth of {cell.name}", truths[cell.name], least=0, most=1)
-        result.append(_fate(cell, policies[cell.name], p, whole("rows", rows, least=10)))
+        result.append(_fate(cell, policies[cell.name], p, followed, narrow))
     return result
 
 
-def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentFate:
+def _fate(cell: Segment, policy: Policy, p: float | None, rows: int | None, tolerance: float | None) -> SegmentFate:
     """Compute what a policy does to one segment."""
     own = cell.own
     if not own.stationary:
         raise InputError("objective", own, "a Discounted objective")
     prior = plain_belief(cell, "segment_fates")
-    walk = characteristics(policy, p=p, objective=own, belief=prior, rows=rows)
-    going = 1.0 - np.cumsum(walk.stops_at)  # the i-th member is accepted if the policy has not stopped before
-    weight = own.discount ** np.arange(rows)
-    half = weight > 0.5
-    # After the last row the probability stays the same.
-    rest = own.discount**rows / (1.0 - own.discount)
-    early = float(weight[half] @ going[half] / weight[half].sum())
-    late = float((weight[~half] @ going[~half] + rest * going[-1]) / (weight[~half].sum() + rest))
+    run = long_run(policy, p, own, prior, tolerance, rows)
     deserving = prior.exceeds(own.cost) if p is None else float(p > own.cost)
     shut_out = None
-    if walk.shut_out is not None and deserving > SURELY:
-        shut_out = min(walk.shut_out.midpoint / deserving, 1.0)
+    if run.shut_out is not None and deserving > SURELY:
+        shut_out = Bounds(min(run.shut_out.lower / deserving, 1.0), min(run.shut_out.upper / deserving, 1.0))
+    bounds = FateBounds(run.accepted, run.early, run.late, run.ever, shut_out)
     return SegmentFate(
         name=cell.name,
         group=cell.group,
@@ -234,12 +272,13 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int) -> SegmentF
         p=p,
         cost=own.cost,
         deserving=deserving,
-        starts=bool(going[0] > 0.0),
-        accepted=float(weight @ going + rest * going[-1]) * (1.0 - own.discount),
-        early=early,
-        late=late,
-        ever=1.0 - walk.stops.midpoint,
-        shut_out=shut_out,
+        starts=run.starts,
+        accepted=bounds.accepted.midpoint if run.starts else 0.0,
+        early=bounds.early.midpoint if run.starts else 0.0,
+        late=bounds.late.midpoint if run.starts else 0.0,
+        ever=bounds.ever.midpoint,
+        shut_out=None if shut_out is None else shut_out.midpoint,
+        bounds=bounds,
     )
 
 

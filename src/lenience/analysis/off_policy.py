@@ -25,6 +25,10 @@ past, if propensities were recorded when the decision was made, so the inverse-p
 interval holds only in the long run and if acceptance does not die out: keep a floor of exploration. The models of the
 doubly robust estimate also use later rows, so it is then only nearly unbiased.
 
+Open is not failed. An acceptance whose outcome is not known yet is not counted as a failure. If the share k of the
+accepted have a known outcome, each of them counts 1/k: the probability of a known acceptance is e·k. That is unbiased
+if open cases do not differ from closed ones. They often do, because failures arrive first: the result has a warning.
+
 No overlap, no answer. Where π > 0 but e = 0, the log does not show what the proposal would earn, and no estimate can
 make up for it. Such a log is rejected, with the share of the proposal's acceptances that it does not cover. Log with a
 small ``explore`` probability, and the next proposal can be evaluated.
@@ -45,6 +49,7 @@ from lenience.core.money import UNITS, Money
 from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
 from lenience.core.validation import check_cost, floats, real, whole
+from lenience.files.outcome_words import OutcomeWords, Words, known_or_pending
 
 FEWEST = 30.0  # fewer effective acceptances are too few for an interval
 FEW = 100.0  # with fewer effective acceptances by the propensities, intervals are too narrow
@@ -93,7 +98,9 @@ class OffPolicy(msgspec.Struct, frozen=True):
     effective : float
         The number of acceptances that the estimate is worth after weighting.
     caution : str, optional
-        A warning if few acceptances carry the estimate, else empty.
+        A warning if few acceptances carry the estimate or many are pending, else empty.
+    pending : int, optional
+        The number of accepted individuals whose outcome is not known yet.
 
     Examples
     --------
@@ -115,6 +122,7 @@ class OffPolicy(msgspec.Struct, frozen=True):
     accepted: float
     effective: float
     caution: str = ""
+    pending: int = 0
 
     def format_reward(self, number: float, money: Money = UNITS) -> str:
         """Format a reward; without money, with three digits of the half-width of the interval of the gain.
@@ -184,6 +192,10 @@ def off_policy(
     least_propensity: float = 1e-3,
     folds: int = 5,
     offers: Any = None,
+    *,
+    success: Words = None,
+    failure: Words = None,
+    pending: Words = None,
 ) -> OffPolicy:
     """Estimate what a proposed policy would have earned, from the log of another.
 
@@ -196,7 +208,8 @@ def off_policy(
     propensity : array_like
         The probability with which the logging policy accepted each individual.
     outcomes : array_like
-        The outcome of each accepted individual, 0 or 1; values of the rejected are ignored.
+        The outcome of each accepted individual: 0 or 1, or words such as "repaid" and "default". Missing (None or NaN)
+        means not known yet. Values of the rejected are ignored.
     cost : float, optional
         The break-even success rate, if it is the same for all.
     X : array_like, optional
@@ -208,6 +221,9 @@ def off_policy(
     offers : optional
         Instead of the cost: the offer of each row, as a pair of columns (amounts at stake, break-evens) or a list of
         :class:`~lenience.Offer`. Estimates are then in money; ``result.describe(Money(1, "$"))`` shows them so.
+    success, failure, pending : str or sequence, optional
+        Outcomes that mean success, failure, and "not known yet", in addition to the usual words. A value without a
+        meaning raises an error.
 
     Returns
     -------
@@ -233,10 +249,17 @@ def off_policy(
     worth 1,215 acceptances.
     """
     floor = real("least_propensity", least_propensity, above=0, below=1)
-    pi, a, e, y = _checked(proposed, accepted, propensity, outcomes)
+    pi, a, e, y = _checked(proposed, accepted, propensity, outcomes, OutcomeWords.of(success, failure, pending))
     amount, c = _stakes(cost, offers, len(pi))
     _reject_hindsight(pi, a, e)
     _reject_no_overlap(pi, e, floor)
+    open_cases = int((a & np.isnan(y)).sum())
+    warnings = _pending_warning(open_cases, int(a.sum()))
+    if open_cases:  # from here on, an acceptance is one with a known outcome
+        e = e * (1.0 - open_cases / a.sum())
+        scale, a = a.sum() / (a.sum() - open_cases), a & ~np.isnan(y)
+    else:
+        scale = 1.0
     known = a & (pi > 0)
     weights = np.where(known, pi / np.where(e > 0, e, 1.0), 0.0)
     carried = weights * amount
@@ -260,15 +283,32 @@ def off_policy(
         model = amount * (_crossfit(_numbers(X), a, y, whole("folds", folds, least=2)) - c)
         robust = pi * model + weights * np.where(a, reward - model, 0.0)
     best = inverse if robust is None else robust
+    logged = scale * reward
     return OffPolicy(
         len(pi),
-        _estimate(reward),
+        _estimate(logged),
         _estimate(inverse),
         None if robust is None else _estimate(robust),
-        _estimate(best - reward),
+        _estimate(best - logged),
         float(pi.mean()),
         effective,
-        _caution(pi * amount, e, carried),
+        " ".join(text for text in (_caution(pi * amount, e, carried), warnings) if text),
+        open_cases,
+    )
+
+
+def _pending_warning(open_cases: int, accepted: int) -> str:
+    """Return a warning if some of the accepted have no outcome yet; raise InputError if none has one."""
+    if not open_cases:
+        return ""
+    if open_cases == accepted:
+        raise InputError.because(
+            "must be known for at least one accepted individual", "outcomes", code="insufficient_data"
+        )
+    return (
+        f"{open_cases:,} of {accepted:,} accepted ({percent(open_cases / accepted)}) have no outcome yet. The others "
+        "count for them. If failures arrive earlier than successes, the rewards are therefore too low: use only "
+        "decisions old enough to have their outcome."
     )
 
 
@@ -392,12 +432,12 @@ def _crossfit(X: NDArray[np.float64], a: NDArray[np.bool_], y: NDArray[np.float6
 
 
 def _checked(
-    proposed: ArrayLike, accepted: ArrayLike, propensity: ArrayLike, outcomes: ArrayLike
+    proposed: ArrayLike, accepted: ArrayLike, propensity: ArrayLike, outcomes: ArrayLike, words: OutcomeWords
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
     """Check the columns of a log; return them as arrays."""
     pi, e = floats("proposed", proposed), floats("propensity", propensity)
-    decisions, y = floats("accepted", accepted), floats("outcomes", outcomes)
-    if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == decisions.shape == y.shape:
+    decisions, given = floats("accepted", accepted), np.asarray(outcomes)
+    if pi.ndim != 1 or not len(pi) or not pi.shape == e.shape == decisions.shape == given.shape:
         raise InputError.because(
             "must have one number for each logged individual",
             ("proposed", "accepted", "propensity", "outcomes"),
@@ -418,12 +458,8 @@ def _checked(
     if not np.all((decisions == 0) | (decisions == 1)):
         raise InputError("accepted", allowed="true or false for each logged individual")
     a = decisions.astype(bool)
-    if not np.all((y[a] == 0) | (y[a] == 1)):
-        raise InputError(
-            "outcomes",
-            allowed="0 or 1 for every accepted individual",
-            hint="Leave out those whose outcome is not known yet.",
-        )
+    y = np.full(len(pi), np.nan)
+    y[a] = known_or_pending(given[a], int(a.sum()), words)
     if np.any(a & (e == 0)):
         raise InputError("propensity", allowed="above 0 for everyone who was accepted")
     return pi, a, e, y

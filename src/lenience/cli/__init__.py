@@ -23,8 +23,10 @@ COMMANDS = {
     "delay": "Compute what late labels cost, and how many acceptances may be pending.",
     "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",
     "erase": "Erase personal data, by reference or by age, from a running service.",
+    "fair": "Compute the best policy under a fairness constraint, its price, and who pays.",
     "fit": "Estimate the success rate of each segment from past decisions.",
     "gittins": "Find the costs up to which a population is worth accepting (Gittins index).",
+    "import": "Import past decisions from a file into a policy of a running service.",
     "keys": "Create, list and revoke the API keys of a service.",
     "offers": "Decide offers of different amounts, or choose what to offer.",
     "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
@@ -42,6 +44,7 @@ COMMANDS = {
     "sweep": "Simulate policies × worlds × parameters, from a TOML file.",
     "threshold": "Compute the minimum success rate for acceptance after n observations.",
 }
+MODULES = {"import": "import_portfolio"}  # commands whose name cannot be that of a module
 MAIN_THREAD = ("demo", "serve", "simulate", "sweep")  # they handle interrupts and their own processes
 
 
@@ -56,7 +59,8 @@ class Commands(click.Group):
         """Import and return a command."""
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"lenience.cli.{cmd_name}"), cmd_name)
+        name = MODULES.get(cmd_name, cmd_name)
+        command = getattr(import_module(f"lenience.cli.{name}"), name)
         assert isinstance(command, click.Command)
         return command
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from lenience.cli.delay_horizon import show_horizon
 from lenience.cli.options import (
     FILE,
     as_dict,
@@ -52,7 +53,9 @@ SIZES = (0, 1, 3, 8, 18, 48, 98)  # numbers of labels after the prior for which 
 @click.command(short_help="Compute what late labels cost, and how many acceptances may be pending.")
 @cost_options
 @click.option("--arrivals", type=float, required=True, help="Individuals per year.")
-@click.option("--discount-rate", type=float, required=True, help="The yearly interest rate, such as 0.1.")
+@click.option(
+    "--discount-rate", type=float, help="The yearly interest rate, such as 0.1. With --horizon it is 0 by default."
+)
 @click.option(
     "--label-delay",
     "delays",
@@ -60,6 +63,7 @@ SIZES = (0, 1, 3, 8, 18, 48, 98)  # numbers of labels after the prior for which 
     multiple=True,
     help="The mean delay of an outcome in years; may be repeated. Limits are shown for the last one.",
 )
+@click.option("--horizon", type=int, help="The number of arrivals in all. By default there is no end.")
 @prior_option
 @click.option("--cap", "caps", type=int, multiple=True, default=(1, 3, 10), help="Fixed caps to compare with.")
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="The relative gap of values.")
@@ -74,8 +78,9 @@ def delay(
     cost: float,
     money: Money,
     arrivals: float,
-    discount_rate: float,
+    discount_rate: float | None,
     delays: tuple[float, ...],
+    horizon: int | None,
     prior: Belief,
     caps: tuple[int, ...],
     tolerance: float,
@@ -91,6 +96,7 @@ def delay(
     Example:
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 0.25 --label-delay 1
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --applicants 12
+      lenience delay --cost 0.7 --arrivals 50 --label-delay 0.2 --horizon 200
     """
     from lenience.analysis.delay import OPTIMAL, baselines
 
@@ -106,6 +112,20 @@ def delay(
         whole("cap", cap, least=1)
     if applicants is not None:
         whole("applicants", applicants)
+    if horizon is not None:
+        if figure is not None or limits_figure is not None:
+            raise InputError.because(
+                "cannot be drawn with --horizon", "--figure" if figure else "--limits-figure", code="conflicting_fields"
+            )
+        show_horizon(
+            [Delayed(cost, arrivals, discount_rate or 0.0, years, horizon=horizon) for years in delays or DELAYS],
+            prior, pending, applicants, money, as_json,
+        )  # fmt: skip
+        return
+    if discount_rate is None:
+        raise InputError.because(
+            "is missing", "--discount-rate", hint="Give --discount-rate 0.1, or --horizon.", code="missing"
+        )
     note_units(discount_rate, delays)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
     with announcing("Solving for labels that come late"):

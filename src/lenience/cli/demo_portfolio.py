@@ -72,7 +72,9 @@ class Portfolio:
         with_priors = [
             {**cell, "prior": {"n": float(n[i]) + labels[i], "s": float(s[i]) + good[i]}} for i, cell in enumerate(flat)
         ]
-        future = {"cost": 0.7, "discount": 0.9995}  # as if the next two thousand applicants counted
+        # A card that is repaid earns $90 and one that is not loses $210, so the break-even is 70%. The discount counts
+        # about the next two thousand applicants.
+        future = {"offers": {"amount": [300], "cost": [0.7], "currency": "$"}, "discount": 0.9995}
         cards = {"name": CARDS, "objective": {"type": "discounted", **future}, "expire_after_days": 120}
         rates = {"cost": 0.7, "arrivals": LOANS_A_DAY * 365, "discount_rate": 0.4}
         loans = {

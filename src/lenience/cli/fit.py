@@ -39,6 +39,8 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
       lenience fit loans.csv --segment region --accepted approved --outcome repaid
       lenience fit loans.parquet --segment region --segment grade --accepted approved --outcome repaid \\
         --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1 --label-delay 1
+      lenience fit loans.csv --segment grade --accepted approved --outcome status --time decided \\
+        --outcome-time closed --maturing --cost 0.8 --arrivals last-year --discount-rate 0.1
       lenience fit loans.csv --segment grade --accepted approved --outcome repaid --amount amount --rate interest \\
         --term "36 months" --loss-given-default 0.6 --currency $ --arrivals 500 --discount-rate 0.1
     """
@@ -81,6 +83,9 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
                 "unit": unit_of(cost, money),
                 "selection": past.history.selection() or None,
                 "warning": warning,
+                "last_year": past.history.last_year,
+                "immaturity": msgspec.to_builtins(past.history.immaturity),
+                "timing": None if past.history.applied is None else msgspec.to_builtins(past.history.applied.curves),
                 "segments": rows,
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
             }
@@ -125,6 +130,8 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
             line.append(f"{row.pending:,}")
         grid.add_row(*line)
     out.print(grid)
+    if past.history.applied is not None:
+        out.print("Own rate: known outcomes only. Belief: with the pending, each according to its age.")
     if len(past.fitted.shrinkage) > MOST_SHOWN:
         out.print(f"The first {MOST_SHOWN} of {len(past.fitted.shrinkage):,} segments; --json prints all.")
     if starts:

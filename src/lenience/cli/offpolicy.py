@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from lenience.cli.economics import economics_options, unit_of_rows
+from lenience.cli.file_options import outcome_words, sheet_option
 from lenience.cli.options import FILE, console, json_option, print_json, table, unit_of
 from lenience.core.formatting import describe_unit
 from lenience.core.money import Money
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 )
 @click.option("--propensity", default="propensity", show_default=True, help="The column of acceptance probabilities.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column of outcomes; empty for the rejected.")
+@outcome_words
+@sheet_option
 @click.option("--proposed", help="The column of the proposed policy's acceptance probabilities (or 0 and 1).")
 @click.option("--score", help="Instead of --proposed: a column of scores, with --at-least.")
 @click.option("--at-least", type=float, help="The proposal accepts everyone with at least this score.")
@@ -42,6 +45,10 @@ def offpolicy(
     accepted: str,
     propensity: str,
     outcome: str,
+    success: tuple[str, ...],
+    failure: tuple[str, ...],
+    pending: tuple[str, ...],
+    sheet: str | None,
     proposed: str | None,
     score: str | None,
     at_least: float | None,
@@ -49,7 +56,8 @@ def offpolicy(
     features: str | None,
     as_json: bool,
 ) -> None:
-    """Estimate what a proposal would have earned per arrival, from LOG, a CSV or Parquet file of decisions.
+    """Estimate what a proposal would have earned per arrival, from LOG, a CSV, Excel or Parquet file of
+    decisions. An accepted row whose outcome is not known yet is no failure: name such values with --pending.
 
     With columns of gains and losses, or with the terms of loans, every row has its own amount at stake and break-even.
 
@@ -64,7 +72,7 @@ def offpolicy(
     from lenience.core.errors import InputError
     from lenience.core.validation import real
     from lenience.files.columns import read_columns
-    from lenience.files.table import coded, numbers_of
+    from lenience.files.table import coded, column_of, numbers_of
 
     if (proposed is None) == (score is None or at_least is None):
         raise InputError.because(
@@ -75,7 +83,7 @@ def offpolicy(
             "needs --score", ("--without-score", "--score"), label="--without-score", code="missing"
         )
     notes: list[str] = []
-    columns = read_columns(log, notes)
+    columns = read_columns(log, notes, sheet)
     for message in notes:
         click.echo(message, err=True)
     if score is not None and at_least is not None:
@@ -98,10 +106,13 @@ def offpolicy(
         chances[used],
         numbers_of(columns, accepted)[used],
         numbers_of(columns, propensity)[used],
-        numbers_of(columns, outcome)[used],
+        np.array(column_of(columns, outcome), dtype=object)[used],
         cost,
         None if X is None else X[used],
         offers=None if stakes is None else (stakes.amount[used], stakes.cost[used]),
+        success=success,
+        failure=failure,
+        pending=pending,
     )
     if as_json:
         without = None if unscored is None else int(unscored.sum())

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from lenience.cli.file_options import dates_option, outcome_words, sheet_option
 from lenience.cli.options import FILE, json_option, print_json, service_options
 from lenience.cli.streams import ignoring_broken_pipe
 from lenience.core.errors import InputError
 
 if TYPE_CHECKING:
     from lenience.client.outcomes_import import OutcomesImport
+    from lenience.files.date_formats import Order
 
 EVERY = 2.0  # seconds between two progress messages
 
@@ -25,9 +27,10 @@ EVERY = 2.0  # seconds between two progress messages
 @click.option("--id", "identity", help="The column of the decisions' ids; by default id.")
 @click.option("--reference", help="Instead of --id: the column of the references given with the decisions.")
 @click.option("--outcome", default="outcome", show_default=True, help="The column of outcomes; empty: not known yet.")
-@click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated.")
-@click.option("--failure", multiple=True, help="A value of the outcome that means failure; may be repeated.")
-@click.option("--pending", multiple=True, help="A value of the outcome that means not known yet; may be repeated.")
+@outcome_words
+@click.option("--date", help="The column of the outcomes' own dates.")
+@dates_option
+@sheet_option
 @json_option
 def outcomes(
     file: str,
@@ -39,9 +42,13 @@ def outcomes(
     success: tuple[str, ...],
     failure: tuple[str, ...],
     pending: tuple[str, ...],
+    date: str | None,
+    dates: Order | None,
+    sheet: str | None,
     as_json: bool,
 ) -> None:
-    """Record the outcomes in FILE, a CSV file of decisions' ids and outcomes (success or failure).
+    """Record the outcomes in FILE, a CSV or Excel file of decisions' ids and outcomes (success, failure, late or
+    current).
 
     The file may have any number of lines. It is safe to import it again: each outcome counts once. Lines that cannot be
     read, or that the service rejects, are named and do not stop the others; the exit code is then 2.
@@ -78,6 +85,9 @@ def outcomes(
                 success=success,
                 failure=failure,
                 pending=pending,
+                date_column=date,
+                sheet=sheet,
+                dates=dates,
                 progress=progress,
             )
         except ServiceError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from lenience.cli.file_options import dates_option, outcome_words, sheet_option
 from lenience.cli.options import FILE, discounted, note_units, prior_option
 from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
@@ -20,17 +21,38 @@ from lenience.history.beliefs import MODELS
 from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
+    from lenience.files.date_formats import Order
     from lenience.files.economics import Economics
     from lenience.history.beliefs import Fitted
     from lenience.history.fit import History
+    from lenience.history.group_mix import GroupMix
+    from lenience.history.past_columns import PastColumns
+    from lenience.objectives.discounted import Discounted
     from lenience.segments.exposure_limits import Exposure
     from lenience.segments.segments import Segments
     from lenience.segments.starting import Shutout
 
 DAYS = 365.25  # per year
+LAST_YEAR = "last-year"
+NOTABLE = 1.25  # a ratio of volumes above which a warning tells both
 OPTIONS = {"accepted": ("--accepted-value", "--rejected-value"), "outcome": ("--success", "--failure", "--pending")}
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class YearlyArrivals(click.ParamType[float | str]):
+    """A number of individuals per year, or the word for those of the last twelve months."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """Return the number, or the word itself."""
+        if value == LAST_YEAR:
+            return LAST_YEAR
+        try:
+            return float(value)
+        except ValueError:
+            raise InputError("--arrivals", value, f"a number above 0, or {LAST_YEAR}") from None
 
 
 def history_options(command: Command) -> Command:
@@ -52,7 +74,10 @@ def history_options(command: Command) -> Command:
         click.option("--discount-rate", type=float, help="The yearly interest rate, with --arrivals."),
         click.option("--label-delay", type=float, help="The mean delay of an outcome in years; with --arrivals."),
         click.option(
-            "--arrivals", type=float, help="Individuals per year, all segments together; with --discount-rate."
+            "--arrivals",
+            type=YearlyArrivals(),
+            help="Individuals per year, all segments together, or last-year for those of the last twelve months in "
+            "SOURCE; with --discount-rate.",
         ),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
         click.option("--strict", is_flag=True, help="Stop with an error if any row cannot be used."),
@@ -60,15 +85,21 @@ def history_options(command: Command) -> Command:
             "--rejected-value", multiple=True, help="A value of --accepted that means rejected; may be repeated."
         ),
         click.option("--accepted-value", multiple=True, help="A value of --accepted that means yes; may be repeated."),
-        click.option(
-            "--pending", multiple=True, help="A value of the outcome that means not known yet; may be repeated."
-        ),
-        click.option("--failure", multiple=True, help="A value of the outcome that means failure; may be repeated."),
-        click.option("--success", multiple=True, help="A value of the outcome that means success; may be repeated."),
+        outcome_words,
         click.option("--half-life", type=float, help="Days after which a label counts half; needs --time."),
+        click.option(
+            "--maturing",
+            is_flag=True,
+            help="Let the pending count according to their age; needs --time and --outcome-time.",
+        ),
         click.option("--maturity", type=float, help="Days until an outcome is certain; younger ones are pending."),
         click.option("--as-of", help="The date of the count; by default the last date not in the future."),
         click.option("--connection", help="The URL of a database whose table SOURCE names."),
+        click.option(
+            "--outcome-time", "outcome_time_column", help="The column of the date when an outcome became known."
+        ),
+        sheet_option,
+        dates_option,
         click.option("--time", "time_column", help="The column of the decision's date."),
         click.option("--outcome", "outcome_column", required=True, help="The column of the outcome; missing: pending."),
         click.option("--accepted", "accepted_column", required=True, help="The column that says who was accepted."),
@@ -95,6 +126,8 @@ class PastOptions(NamedTuple):
     truths: dict[str, float] | None
     outset: list[Shutout]
     late: Delayed | None = None
+    arrivals: float | None = None
+    mix: GroupMix | None = None
 
     def exposures(self, values: bool = False) -> list[Exposure]:
         """Return the limit on pending applicants of each segment; an empty list without a label delay."""
@@ -110,16 +143,28 @@ class PastOptions(NamedTuple):
             return exposure_limits(Segments.of(shares, self.late, beliefs, self.groups), out, values)
 
     def described(self) -> str:
-        """Describe what was read, and what to type if values have no meaning."""
-        return "\n".join([self.history.describe(), *_to_type(self.history)])
+        """Describe what was read, and what to type if values have no meaning or outcomes are immature."""
+        return "\n".join([self.history.describe(), *_to_type(self.history), *_to_mature(self.history)])
 
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
         """Return warnings about the beliefs and the decisions based on them."""
         from lenience.analysis.monotonicity import uneven_decisions_warning
 
         uneven = None if self.fitted.model == "curve" else uneven_decisions_warning(self.history, accepts)
-        warnings = (self.fitted.warning, uneven, self._delay_warning())
+        warnings = (self.fitted.warning, uneven, self._delay_warning(), self._volume_warning())
         return "; ".join(warning for warning in warnings if warning) or None
+
+    def _volume_warning(self) -> str | None:
+        """Return a warning if the given volume is far from that of the last twelve months."""
+        last_year, as_of = self.history.last_year, self.history.as_of
+        if self.arrivals is None or last_year is None or as_of is None:
+            return None
+        if 1 / NOTABLE < self.arrivals / last_year < NOTABLE:
+            return None
+        return (
+            f"--arrivals is {self.arrivals:,.10g} a year, but {last_year:,} applicants arrived in the twelve months to "
+            f"{as_of:%Y-%m-%d}; to use these, type --arrivals {LAST_YEAR}"
+        )
 
     def _delay_warning(self) -> str | None:
         """Return a warning if labels come later than the options assume."""
@@ -140,6 +185,8 @@ class PastOptions(NamedTuple):
                 "that they come at once; --label-delay needs one break-even for all"
             )
         example = f", e.g. {years} for the maturity of {maturity:g} days" if maturity else ""
+        if self.history.mean_delay is not None:
+            example = f", e.g. {self.history.mean_delay / DAYS:.2g} as in the source"
         return (
             f"labels come late ({pending:,} {plural(pending, 'is', 'are')} pending), but these decisions assume that "
             f"they come at once: add --label-delay, their mean delay in years{example}, with --arrivals and "
@@ -153,6 +200,10 @@ def read_past_options(
     accepted_column: str,
     outcome_column: str,
     time_column: str | None,
+    outcome_time_column: str | None,
+    maturing: bool,
+    dates: Order | None,
+    sheet: str | None,
     connection: str | None,
     as_of: str | None,
     maturity: float | None,
@@ -166,7 +217,7 @@ def read_past_options(
     cost: float | None,
     economics: Economics | None,
     discount: float | None,
-    arrivals: float | None,
+    arrivals: float | str | None,
     discount_rate: float | None,
     label_delay: float | None,
     prior: Belief,
@@ -176,8 +227,12 @@ def read_past_options(
     truths: str | None,
     floor_group: tuple[str, ...] = (),
     doubt: float | None = None,
+    mix_columns: tuple[str, ...] = (),
 ) -> PastOptions:
-    """Read past decisions as the options say; the groups of a floor must exist."""
+    """Read past decisions as the options say; the groups of a floor must exist.
+
+    ``mix_columns`` are the columns of a group that decisions do not look at: each segment has members of several.
+    """
     from lenience.history.past import believe, read_past
     from lenience.history.past_columns import PastColumns
     from lenience.segments.segments import Segments
@@ -185,6 +240,10 @@ def read_past_options(
 
     if label_delay is not None and ((cost is None and economics is None) or arrivals is None or discount_rate is None):
         raise InputError.because("needs --cost, --arrivals and --discount-rate", "--label-delay", code="missing")
+    if dates is not None and time_column is None:
+        raise InputError.because(
+            "needs --time, the column of dates", ("--dates", "--time"), label="--dates", code="missing"
+        )
     if time_column is None and (as_of is not None or maturity is not None or half_life is not None):
         raise InputError.because(
             "--as-of, --maturity and --half-life need --time, the column of the decisions' dates",
@@ -205,11 +264,34 @@ def read_past_options(
         )
     if doubt is not None and cost is None and economics is None:
         raise InputError.because("needs --cost, or --gain and --loss", "--doubt", code="missing")
+    if (arrivals == LAST_YEAR or maturing or outcome_time_column is not None) and time_column is None:
+        option = "--maturing" if maturing else "--outcome-time" if outcome_time_column else f"--arrivals {LAST_YEAR}"
+        raise InputError.because(
+            "needs --time, the column of the decisions' dates",
+            (option.split()[0], "--time"),
+            label=option,
+            code="missing",
+        )
+    if maturing and outcome_time_column is None:
+        raise InputError.because(
+            "needs --outcome-time, the column of the dates when outcomes became known",
+            ("--maturing", "--outcome-time"),
+            label="--maturing",
+            code="missing",
+        )
+    if maturing and maturity is not None:
+        raise InputError.because(
+            "Give either --maturing or --maturity, not both",
+            ("--maturing", "--maturity"),
+            label="",
+            code="conflicting_fields",
+        )
     late = None
     if cost is not None or economics is not None:
-        problem = discounted(0.5 if cost is None else cost, discount, arrivals, discount_rate)
-        if arrivals is not None and discount_rate is not None and label_delay is not None:
-            late = Delayed(problem.cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
+        # The volume of the last year is not known before the rows are counted; all options are checked before that.
+        assumed = 1.0 if isinstance(arrivals, str) else arrivals
+        problem, late = _problems(cost, discount, assumed, discount_rate, label_delay)
+        if late is not None and label_delay is not None:
             note_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
         raise InputError.because(
@@ -228,6 +310,7 @@ def read_past_options(
         accepted_values=accepted_value,
         rejected_values=rejected_value,
         time=time_column,
+        dates=dates,
         groups=group_columns,
         scores=score_columns,
         maturity=maturity,
@@ -235,9 +318,11 @@ def read_past_options(
         expire_after=None if late is None or time_column is None else (late.expire_after or 0.0) * DAYS,
         as_of=as_of,
         economics=economics,
+        outcome_time=outcome_time_column,
+        maturing=maturing,
     )
     with announcing("Counting past decisions"):
-        past = read_past(source, columns, connection, strict)
+        past = read_past(source, columns, connection, strict, sheet)
     history = past.history
     if not history.segments:
         description = " ".join([history.describe(), *_to_type(history)])
@@ -247,13 +332,17 @@ def read_past_options(
             value=str(source),
             code="insufficient_data",
         )
+    if isinstance(arrivals, str):
+        arrivals = _arrivals_last_year(history)
+        problem, late = _problems(cost, discount, arrivals, discount_rate, label_delay)
     for group in floor_group:  # the groups are known once the rows are counted
         if group not in (groups := dict.fromkeys(past.groups.values())):
             raise InputError.unknown_name("--floor-group", group, groups)
+    mix = _mix(source, columns, mix_columns, history, connection) if mix_columns else None
     fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None and economics is None:
-        return PastOptions(history, fitted, None, past.groups, known, [])
+        return PastOptions(history, fitted, None, past.groups, known, [], mix=mix)
     objective: Any = problem
     if economics is not None:
         objective = history.objectives(problem.with_offers(history.offers_of_all()))
@@ -262,22 +351,82 @@ def read_past_options(
         for name in MODELS:
             if name == "curve" and not score_columns:
                 continue
-            beliefs = _doubted(believe(past, name, prior), doubt)
+            beliefs = _doubted(believe(past, name, prior), doubt, history)
             divided = Segments.of(past.shares, objective, beliefs, past.groups)
             segments = divided if name == model else segments
             # "history" gives the same beliefs as "own", and "pooled-history" is the selective-labels trap.
             if name not in ("history", "pooled-history"):
-                outset += shut_out_at_outset(divided, known or _rates(history), name)
-    return PastOptions(history, fitted, segments, past.groups, known, outset, late)
+                outset += shut_out_at_outset(divided, known or history.rates(), name)
+    return PastOptions(history, fitted, segments, past.groups, known, outset, late, arrivals, mix)
 
 
-def _doubted(fitted: Fitted, doubt: float | None) -> Mapping[str, Belief | MixtureBelief]:
+def _mix(
+    source: str, columns: PastColumns, groups: tuple[str, ...], history: History, connection: str | None
+) -> GroupMix:
+    """Count the groups of each segment; an unknown column is that of the group."""
+    from lenience.history.group_mix import group_mix
+
+    try:
+        with announcing("Counting the groups of each segment"):
+            return group_mix(source, columns, groups, history, connection)
+    except InputError as error:
+        raise error.with_fields({"segment": "group"}) from None
+
+
+def part_of_a_year(options: Mapping[str, Any]) -> float | None:
+    """Return the factor from a total value to the equivalent yearly payment: λ(1 − γ), or r if labels come late."""
+    arrivals, rate = options["arrivals"], options["discount_rate"]
+    if options["label_delay"] is not None:
+        return float(rate)
+    return None if arrivals is None else arrivals * rate / (arrivals + rate)
+
+
+def _problems(
+    cost: float | None,
+    discount: float | None,
+    arrivals: float | None,
+    discount_rate: float | None,
+    label_delay: float | None,
+) -> tuple[Discounted, Delayed | None]:
+    """Return the problem of the whole population, and the one with late labels if there is a label delay."""
+    problem = discounted(0.5 if cost is None else cost, discount, arrivals, discount_rate)
+    if arrivals is None or discount_rate is None or label_delay is None:
+        return problem, None
+    return problem, Delayed(problem.cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
+
+
+def _arrivals_last_year(history: History) -> float:
+    """Return the number of applicants of the last twelve months, or raise InputError if the dates span less."""
+    if history.last_year is None:
+        raise InputError.because(
+            f"must be a number: the dates of the source span less than a year, so there is no {LAST_YEAR}",
+            "--arrivals",
+            value=LAST_YEAR,
+            code="insufficient_data",
+        )
+    return float(history.last_year)
+
+
+def _doubted(fitted: Fitted, doubt: float | None, history: History) -> Mapping[str, Belief | MixtureBelief]:
     """Return the belief about each segment. With doubt, its own outcomes may contradict the prior."""
     if doubt is None:
         return fitted.beliefs
-    return {
+    beliefs = {
         row.cell: MixtureBelief.doubt(row.prior, doubt).after(row.labels, row.successes) for row in fitted.shrinkage
     }
+    if history.applied is None:
+        return beliefs
+    return {name: history.applied.belief(name, belief) for name, belief in beliefs.items()}
+
+
+def _to_mature(history: History) -> list[str]:
+    """Return the options with which immature outcomes count as they should."""
+    immaturity = history.immaturity
+    if immaturity is None:
+        return []
+    name = "" if immaturity.dated else " with --outcome-time, the column of the dates when outcomes became known"
+    window = f", or --maturity {immaturity.maturity:.0f}" if immaturity.maturity else ""
+    return [f"Type --maturing{name}, so that the pending count according to their age{window}."]
 
 
 def _to_type(history: History) -> list[str]:
@@ -291,11 +440,6 @@ def _to_type(history: History) -> list[str]:
         more = f", and the same for {', '.join(others)}" if others else ""
         lines.append(f"Type {' or '.join(options)}{more}.")
     return lines
-
-
-def _rates(history: History) -> dict[str, float]:
-    """Return past success rates, 0 without outcomes; they decide which segments count as above the break-even."""
-    return {row.segment: row.rate or 0.0 for row in history.segments}
 
 
 def _truths(path: Path, history: History) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
+from lenience.cli.file_options import sheet_option
 from lenience.cli.options import FILE, bold, console, discounted, json_option, print_json, prior_option, table
 from lenience.cli.progress import solving
 from lenience.core.belief import Belief
@@ -60,6 +61,7 @@ class Batch(NamedTuple):
 @click.option("--lent", help="The column of the money that each uses, for --money; by default the amount at stake.")
 @click.option("--id", "id_column", help="The column that identifies the applicants; by default the number of the row.")
 @click.option("--currency", default="", help="The currency to print amounts with, such as $ or EUR.")
+@sheet_option
 @click.option("--output", "-o", type=FILE, help="Write all rows with their decisions to this CSV file, the best first.")
 @json_option
 def rank(
@@ -80,10 +82,11 @@ def rank(
     lent: str | None,
     id_column: str | None,
     currency: str,
+    sheet: str | None,
     output: str | None,
     as_json: bool,
 ) -> None:
-    """Choose whom to accept from FILE, a CSV or Parquet file with one applicant in each row.
+    """Choose whom to accept from FILE, a CSV, Excel or Parquet file with one applicant in each row.
 
     The index of an applicant is the expected profit plus what the outcome would teach about the segment. The applicants
     with the largest indices are chosen, and nobody with an index of 0 or less.
@@ -104,7 +107,8 @@ def rank(
         raise InputError.because("needs --money", ("--lent", "--money"), label="--lent", code="missing")
     target = None if output is None else _output_path(output)
     problem = discounted(0.5, discount, arrivals, discount_rate)
-    batch = _read(file, segment_columns, observations, successes, (amount, cost, gain, loss), lent, id_column, prior)
+    stake = (amount, cost, gain, loss)
+    batch = _read(file, sheet, segment_columns, observations, successes, stake, lent, id_column, prior)
     rows = [str(row) for row in range(len(batch.names))]
     valued = solving(
         "Valuing outcomes",
@@ -123,6 +127,7 @@ def rank(
 
 def _read(
     file: str,
+    sheet: str | None,
     segment_columns: tuple[str, ...],
     observations: str,
     successes: str,
@@ -136,7 +141,7 @@ def _read(
     from lenience.files.vocabulary import is_missing
 
     notes: list[str] = []
-    columns = read_columns(file, notes)
+    columns = read_columns(file, notes, sheet)
     for message in notes:
         click.echo(message, err=True)
     count = len(next(iter(columns.values())))

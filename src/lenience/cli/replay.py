@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lenience.cli.economics import objective_or_economics_options, unit_of_rows
+from lenience.cli.file_options import dates_option, outcome_words, sheet_option
 from lenience.cli.options import (
     FILE,
     bold,
@@ -20,15 +21,14 @@ from lenience.cli.options import (
 from lenience.core.money import Money
 
 if TYPE_CHECKING:
+    from lenience.files.date_formats import Order
     from lenience.files.economics import Economics
 
 
 @click.command(short_help="Replay policies on a file of individuals, of whom only the accepted reveal their outcome.")
 @click.argument("data", type=FILE)
 @click.option("--outcome", required=True, help="The column of outcomes.")
-@click.option(
-    "--success", help="The value of the outcome that means success, if it is not a usual word such as repaid."
-)
+@outcome_words
 @click.option(
     "--features", help="Columns to use, separated by commas; by default all but outcome, group, identifiers, dates."
 )
@@ -42,13 +42,20 @@ if TYPE_CHECKING:
 @click.option("--individuals", type=int, help="Arrivals per run; by default as many as matter to the objective.")
 @click.option("--label-delay", type=float, help="The mean delay of an outcome, in arrivals (0: no delay).")
 @click.option("--warm", type=int, default=0, show_default=True, help="Labels known at the start.")
+@click.option("--in-order", is_flag=True, help="Let rows arrive in order of --time, each once, and show drift.")
+@click.option("--time", "time_column", help="The column of dates, for --in-order.")
+@dates_option
+@sheet_option
+@click.option("--decisions", type=FILE, help="Write the decisions of all policies to this CSV or Parquet file.")
 @click.option("--figure", type=FILE, help="Write a figure to this file (PNG, SVG or PDF).")
 @click.option("--report", type=FILE, help="Write a self-contained report to this HTML file.")
 @json_option
 def replay(
     data: str,
     outcome: str,
-    success: str | None,
+    success: tuple[str, ...],
+    failure: tuple[str, ...],
+    pending: tuple[str, ...],
     features: str | None,
     group: str | None,
     cost: float | None,
@@ -62,12 +69,20 @@ def replay(
     individuals: int | None,
     label_delay: float | None,
     warm: int,
+    in_order: bool,
+    time_column: str | None,
+    dates: Order | None,
+    sheet: str | None,
+    decisions: str | None,
     figure: str | None,
     report: str | None,
     as_json: bool,
 ) -> None:
-    """Replay policies with features on DATA, a CSV, Parquet or ARFF file (or openml:NAME), as if its individuals
+    """Replay policies with features on DATA, a CSV, Excel, Parquet or ARFF file (or openml:NAME), as if its individuals
     arrived one by one.
+
+    An outcome that is not known yet is no failure: name its values with --pending, and these rows are left out. With
+    --in-order the rows arrive by date, and the results are shown over time.
 
     With columns of gains and losses, or with the terms of loans, every individual has its own amount at stake and
     break-even.
@@ -78,12 +93,15 @@ def replay(
       lenience replay loans.csv --outcome repaid --features age,amount --group sex --cost 0.8 --discount 0.99
       lenience replay loans.csv --outcome repaid --amount amount --rate interest --term "36 months" \\
         --loss-given-default 60% --funding-rate 4% --currency $ --discount 0.999
+      lenience replay loans.xlsx --outcome status --pending Current --pending Late --in-order --time issued \\
+        --cost 0.8 --discount 0.999
     """
     from pathlib import Path
 
     import msgspec
 
     from lenience.cli.progress import announcing, solving
+    from lenience.cli.replay_decisions import check_decisions_path, write_decisions
     from lenience.core.errors import InputError
     from lenience.core.formatting import counted, percent, percents
     from lenience.core.validation import real
@@ -93,12 +111,13 @@ def replay(
         describe_best,
         describe_columns,
         describe_full_information,
+        describe_periods,
         describe_replay,
         write_replay_report,
     )
     from lenience.simulation.replay import late
     from lenience.simulation.replay import replay as run
-    from lenience.simulation.replay_table import replay_tables
+    from lenience.simulation.replay_table import period_table, replay_tables
 
     prompt = objective(0.5 if cost is None else cost, discount, arrivals, discount_rate, horizon)
     delay = 0.0 if label_delay is None else real("label_delay", label_delay, least=0)
@@ -108,14 +127,29 @@ def replay(
         check_path(figure, "figure")
     if report is not None and not Path(report).parent.is_dir():
         raise InputError("report", str(Path(report).parent), "in a folder that exists", code="missing_file")
+    if in_order != (time_column is not None):
+        raise InputError.because(
+            "--in-order needs --time, the column of dates, and --time needs --in-order",
+            ("--time", "--in-order"),
+            label="",
+            code="missing",
+        )
+    if dates is not None and time_column is None:
+        raise InputError.because("needs --time", ("--dates", "--time"), label="--dates", code="missing")
+    if decisions is not None:
+        check_decisions_path(decisions)
     chosen = None if features is None else [name.strip() for name in features.split(",")]
     with announcing(f"Reading {data}"):
         if data.startswith("openml:"):
             name = data.removeprefix("openml:")
             number = int(name) if name.isdigit() else name
-            data_table = from_openml(number, outcome, chosen, group, success, economics)
+            data_table = from_openml(
+                number, outcome, chosen, group, success, economics, failure, pending, time_column, dates
+            )
         else:
-            data_table = read_table(data, outcome, chosen, group, success, economics)
+            data_table = read_table(
+                data, outcome, chosen, group, success, economics, failure, pending, time_column, dates, sheet
+            )
     stakes = data_table.stakes
     if stakes is not None:
         prompt = msgspec.structs.replace(prompt, cost=None, offers=stakes.offers(money.currency))
@@ -124,7 +158,7 @@ def replay(
         f"Replaying {counted(seeds, 'run')} on {counted(len(data_table.y), 'individual')}, each with all policies",
         lambda: run(
             data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups,
-            offers=stakes,
+            offers=stakes, times=data_table.times,
         ),
     )  # fmt: skip
     size = f"{counted(len(data_table.y), 'individual')}, {data_table.size}"
@@ -140,6 +174,8 @@ def replay(
         from lenience.plot.features import replay_figure
 
         written.append(str(save(replay_figure(answer, title, money), figure)))
+    if decisions is not None:
+        written.append(write_decisions(answer, data_table, decisions))
     if report is not None:
         written.append(str(write_replay_report(answer, report, title, data_table.describe(), money)))
     if as_json:
@@ -161,6 +197,7 @@ def replay(
                 "unit": unit_of(cost, money) if stakes is None else unit_of_rows(money),
                 "full_information": answer.full_information.mean,
                 "policies": answer.summary(),
+                "periods": msgspec.to_builtins(answer.periods),
                 "files": written,
             }
         )
@@ -175,6 +212,15 @@ def replay(
             grid.add_row(*row)
         out.print(grid)
     out.print(describe_columns(answer, money) + "\n")
+    if answer.periods:
+        out.print(describe_periods(answer))
+        headings, rows = period_table(answer, money)
+        grid = table()
+        for position, heading in enumerate(headings):
+            grid.add_column(heading, justify="right" if position else "left", no_wrap=position == 0)
+        for row in rows:
+            grid.add_row(*row)
+        out.print(grid)
     out.print(describe_best(answer, money) + (" (Set the number of runs with --seeds.)" if answer.seeds < FEW else ""))
     out.print(describe_full_information(answer, money))
     for path in written:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
 from lenience.cli.economics import economics_options
-from lenience.cli.options import FILE, json_option, print_json, unit_of
-from lenience.cli.past import history_options, read_past_options
+from lenience.cli.options import FILE, doubt_option, json_option, print_json, unit_of
+from lenience.cli.past import PastOptions, history_options, part_of_a_year, read_past_options
 from lenience.cli.progress import announcing
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.formatting import duration, percent
@@ -20,20 +20,32 @@ from lenience.core.money import Money
 from lenience.core.validation import real, whole
 
 if TYPE_CHECKING:
+    from lenience.analysis.fair_optimum import FairOptimum, PriceOfFairness
     from lenience.analysis.fairness import ConstraintCost
     from lenience.analysis.ignored_delay import Ignored
     from lenience.history.fit import History
     from lenience.segments.exposure_limits import Exposure
 
+Result = TypeVar("Result")
+
 
 @click.command(short_help="Write one HTML page on the segments of past decisions.")
 @history_options
 @economics_options(required=True)
+@doubt_option
 @click.option("--floor", type=float, help="A minimum acceptance probability; the page shows its cost by group.")
 @click.option(
     "--floor-group", multiple=True, help="A group that the floor is for; may be repeated. By default all groups."
 )
 @click.option("--cap", type=int, help="Acceptances after which exploration of a segment ends; the page shows its cost.")
+@click.option(
+    "--fair",
+    "fair_kind",
+    type=click.Choice(["parity", "opportunity"]),
+    help="Show the price of equal acceptance rates, or of equal rates of those who succeed (opportunity).",
+)
+@click.option("--fair-group", multiple=True, help="A column of the groups for --fair; by default those of --group.")
+@click.option("--within", type=float, help="The largest difference between groups for --fair; by default 0.05.")
 @click.option("--output", "-o", type=FILE, default="report.html", show_default=True, help="The page to write.")
 @click.option("--title", default="Segments", show_default=True, help="The page's title.")
 @json_option
@@ -44,6 +56,9 @@ def report(
     floor: float | None,
     floor_group: tuple[str, ...],
     cap: int | None,
+    fair_kind: str | None,
+    fair_group: tuple[str, ...],
+    within: float | None,
     cost: float | None,
     money: Money,
     **options: Any,
@@ -58,6 +73,8 @@ def report(
         --accepted approved --outcome repaid --cost 0.8 --discount 0.999 --floor 0.05 --floor-group hispanic
       lenience report loans.csv --segment region --accepted approved --outcome repaid --gain 400 --loss 6000 \\
         --currency $ --arrivals 500 --discount-rate 0.1 --label-delay 0.75
+      lenience report loans.csv --segment grade --accepted approved --outcome status --time decided \\
+        --outcome-time closed --maturing --cost 0.8 --arrivals last-year --discount-rate 0.1
       lenience report loans.csv --segment grade --accepted approved --outcome repaid --amount amount --rate interest \\
         --term "36 months" --loss-given-default 0.6 --currency $ --arrivals 500 --discount-rate 0.1
     """
@@ -83,13 +100,23 @@ def report(
             label="--floor-group",
             code="missing",
         )
+    limit = "--floor" if floor is not None else None if cap is None else "--cap"
+    if options["doubt"] is not None and limit is not None:
+        raise InputError.because(
+            "cannot be combined with --doubt: its cost is computed for a prior that is right",
+            (limit, "--doubt"),
+            label=limit,
+            code="conflicting_fields",
+        )
     if floor is not None:
         real("--floor", floor, above=0, most=1)
     if cap is not None:
         whole("--cap", cap)
     options["cost"] = cost
-    past = read_past_options(**options, floor_group=floor_group)
-    money = money.per_year(_part_of_a_year(options))
+    groups = _fair_groups(fair_kind, fair_group, within, options)
+    past = read_past_options(**options, floor_group=floor_group, mix_columns=groups)
+    options["arrivals"] = past.arrivals
+    money = money.per_year(part_of_a_year(options))
     assert past.segments is not None
     with announcing(f"Solving {len(past.segments.cells):,} segments"):
         policies = past.segments.solve()
@@ -115,6 +142,10 @@ def report(
             constraints[f"explore at most {cap:,} acceptances"] = _unless_too_large(
                 lambda: cost_of_exposure_cap(policies, caps)
             )
+    fair = None
+    if fair_kind is not None:
+        with announcing("Computing the price of fairness"):
+            fair = _unless_too_large(lambda: _price_of_fairness(past, fair_kind, within))
     with announcing("Following the segments forward and writing the page"):
         write_segments_report(
             target,
@@ -130,6 +161,7 @@ def report(
             money=money,
             late=late,
             ignored=ignored,
+            fair=fair,
         )
     if as_json:
         print_json(
@@ -139,7 +171,7 @@ def report(
                 "unit": unit_of(cost, money),
                 "value": math.fsum(row.worth for row in late) if late else policies.value().midpoint,
                 "groups": None
-                if options["economics"] is not None
+                if options["economics"] is not None or options["doubt"] is not None
                 else msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
                 "constraints": {
@@ -147,8 +179,11 @@ def report(
                     for name, rows in constraints.items()
                 },
                 "not_computed": {name: why for name, why in constraints.items() if isinstance(why, str)},
+                "fair": None if fair is None or isinstance(fair, str) else msgspec.to_builtins(fair[0]),
                 "selection": past.history.selection() or None,
                 "warning": warning,
+                "last_year": past.history.last_year,
+                "immaturity": msgspec.to_builtins(past.history.immaturity),
                 "than_now": {
                     "amounts": money.words,
                     "as_now": money.amount(math.fsum(row.as_now for row in compared)),
@@ -189,14 +224,6 @@ def report(
     click.echo(f"Wrote {output}")
 
 
-def _part_of_a_year(options: dict[str, Any]) -> float | None:
-    """Return the factor from a total value to the equivalent yearly payment: λ(1 − γ), or r if labels come late."""
-    arrivals, rate = options["arrivals"], options["discount_rate"]
-    if options["label_delay"] is not None:
-        return float(rate)
-    return None if arrivals is None else arrivals * rate / (arrivals + rate)
-
-
 def _counted_limits(late: list[Exposure]) -> str:
     """Count the segments by what to do with them, in one sentence."""
     kinds = {
@@ -210,8 +237,52 @@ def _counted_limits(late: list[Exposure]) -> str:
     return f"{len(late):,} segments: {counts}."
 
 
-def _unless_too_large(work: Callable[[], list[ConstraintCost]]) -> list[ConstraintCost] | str:
-    """Return the cost of a constraint, or why it takes too long to compute; the page is useful without it."""
+def _fair_groups(
+    kind: str | None, groups: tuple[str, ...], within: float | None, options: dict[str, Any]
+) -> tuple[str, ...]:
+    """Return the columns of groups that are no segments; check the options of the price of fairness."""
+    if kind is None:
+        if groups or within is not None:
+            raise InputError.because(
+                "need --fair",
+                ("--fair-group", "--within", "--fair"),
+                label="--fair-group and --within",
+                code="missing",
+            )
+        return ()
+    columns = groups or options["group_columns"]
+    if not columns:
+        raise InputError.because(
+            "needs --fair-group, the column of the groups", ("--fair", "--fair-group"), label="--fair", code="missing"
+        )
+    if options["economics"] is not None or options["label_delay"] is not None:
+        raise InputError.because(
+            "takes one break-even for all and outcomes that come at once",
+            ("--fair", "--gain", "--label-delay"),
+            label="--fair",
+            hint="Give --cost, or numbers for --gain and --loss, and no --label-delay.",
+            code="unsupported_offers",
+        )
+    if within is not None:
+        real("--within", within, least=0, most=1)
+    return tuple(columns)
+
+
+def _price_of_fairness(past: PastOptions, kind: str, within: float | None) -> tuple[FairOptimum, PriceOfFairness]:
+    """Return the fair optimum at the limit, and at every limit."""
+    from lenience.analysis.fair_constraints import EqualOpportunity, Parity
+    from lenience.analysis.fair_optimum import fair_optimum, price_of_fairness
+
+    assert past.segments is not None
+    assert past.mix is not None
+    limit = 0.05 if within is None else within
+    rule = Parity(limit) if kind == "parity" else EqualOpportunity(limit)
+    result = fair_optimum(past.segments, past.mix.shares, rule)
+    return result, price_of_fairness(past.segments, past.mix.shares, rule.measure)
+
+
+def _unless_too_large(work: Callable[[], Result]) -> Result | str:
+    """Return the result of a computation, or why it takes too long; the page is useful without it."""
     try:
         return work()
     except TooLargeError as error:
@@ -240,7 +311,12 @@ def _facts(history: History, options: dict[str, Any], money: Money) -> dict[str,
     if options["label_delay"] is not None:
         facts["labels after"] = f"{duration(options['label_delay'])} on average"
     facts["prior"] = f"{options['prior'].s:g} of {options['prior'].n:g}"
+    if options["doubt"] is not None:
+        facts["prior is wrong"] = f"with probability {percent(options['doubt'])}"
     if history.as_of is not None:
         facts["counted as of"] = f"{history.as_of:%Y-%m-%d}"
-        facts["maturity"] = f"{history.maturity:g} days" if history.maturity else "none"
+        if history.applied is not None:
+            facts["pending outcomes"] = "count according to their age"
+        else:
+            facts["maturity"] = f"{history.maturity:g} days" if history.maturity else "none"
     return facts

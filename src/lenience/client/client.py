@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     import httpx
 
     from lenience.client.outcomes_import import OutcomesImport
+    from lenience.client.portfolio_import import PortfolioImport
+    from lenience.files.date_formats import Order
 
 Json = dict[str, Any]
 Outcome = Literal["success", "failure"]
+Interim = Literal["late", "current"]
 INDIVIDUAL = "a mapping with segment, reference, features or offer, such as {'segment': 'young'}"
 OFFER = "an Offer, or a mapping such as {'amount': 1000, 'cost': 0.8} or {'gain': 200, 'loss': 800}"
 TEMPORARY = (429, 502, 503, 504)  # HTTP statuses after which to try again
@@ -330,15 +333,24 @@ class Client:
         body |= {} if budget is None else {"budget": budget}
         return self._post(f"/v1/policies/{_part('policy', policy)}/rank", body, idempotency_key)
 
-    def outcome(self, decision: str, outcome: Outcome, *, idempotency_key: str | None = None) -> Json:
-        """Record the outcome of an accepted individual.
+    def outcome(
+        self,
+        decision: str,
+        outcome: Outcome | Interim,
+        *,
+        outcome_at: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Json:
+        """Record the outcome of an accepted individual, or its interim status.
 
         Parameters
         ----------
         decision : str
             The id of the decision.
-        outcome : {"success", "failure"}
-            The outcome.
+        outcome : {"success", "failure", "late", "current"}
+            The outcome. ``late`` and ``current`` are interim statuses of a pending one and change no count.
+        outcome_at : str, optional
+            The date or time when it happened, such as "2026-01-31".
         idempotency_key : str, optional
             The key of the call.
 
@@ -347,7 +359,8 @@ class Client:
         dict
             The decision with its outcome.
         """
-        return self._post(f"/v1/decisions/{_part('decision', decision)}/outcome", {"outcome": outcome}, idempotency_key)
+        body: Json = {"outcome": outcome} | ({} if outcome_at is None else {"outcome_at": outcome_at})
+        return self._post(f"/v1/decisions/{_part('decision', decision)}/outcome", body, idempotency_key)
 
     def outcomes(
         self, outcomes: Mapping[str, Outcome], *, by_reference: bool = False, idempotency_key: str | None = None
@@ -383,7 +396,10 @@ class Client:
         success: Iterable[str] = (),
         failure: Iterable[str] = (),
         pending: Iterable[str] = (),
+        date_column: str | None = None,
         progress: Callable[[OutcomesImport], None] | None = None,
+        sheet: str | None = None,
+        dates: Order | None = None,
     ) -> OutcomesImport:
         """Record any number of outcomes from a file, a mapping or rows.
 
@@ -393,7 +409,7 @@ class Client:
         Parameters
         ----------
         source : path, mapping or iterable
-            A CSV file, a mapping of decisions to outcomes, or rows (mappings or pairs).
+            A CSV or Excel file, a mapping of decisions to outcomes, or rows (mappings or pairs).
         id_column : str, default "id"
             The column of the decisions' ids.
         outcome_column : str, default "outcome"
@@ -406,8 +422,14 @@ class Client:
             Words that mean failure, in addition to the usual ones.
         pending : iterable of str, optional
             Words that mean "not known yet", in addition to the usual ones.
+        date_column : str, optional
+            The column of the outcomes' own dates.
         progress : callable, optional
             Called with the counts so far after each batch.
+        sheet : str, optional
+            The sheet of an Excel file; by default the first that is not empty.
+        dates : {"mdy", "dmy", "ymd"}, optional
+            The order of the parts in dates such as 06/01/2011; by default the column decides.
 
         Returns
         -------
@@ -440,7 +462,112 @@ class Client:
 
         column = id_column if reference_column is None else reference_column
         words = (success, failure, pending)
-        return import_outcomes(source, send, column, outcome_column, progress, words, reference_column is not None)
+        by_reference = reference_column is not None
+        return import_outcomes(
+            source, send, column, outcome_column, progress, words, by_reference, date_column, sheet, dates
+        )
+
+    def import_portfolio(
+        self,
+        policy: str,
+        path: str | Path,
+        *,
+        date: str,
+        outcome: str,
+        segment: str | Iterable[str] = (),
+        features: Mapping[str, str] | None = None,
+        reference: str | None = None,
+        accepted: str | None = None,
+        outcome_date: str | None = None,
+        offer: Mapping[str, str] | None = None,
+        success: Iterable[str] = (),
+        failure: Iterable[str] = (),
+        pending: Iterable[str] = (),
+        late: Iterable[str] = (),
+        current: Iterable[str] = (),
+        expired: Iterable[str] = (),
+        accepted_values: Iterable[str] = (),
+        rejected_values: Iterable[str] = (),
+        leave_out: bool = False,
+        not_in_prior: bool = False,
+        dry_run: bool = False,
+        progress: Callable[[PortfolioImport], None] | None = None,
+        dates: Order | None = None,
+        sheet: str | None = None,
+    ) -> PortfolioImport:
+        """Import the past decisions of a file into a policy, with their own dates.
+
+        Known outcomes count as evidence, and open loans are pending. All rows are checked first, and nothing is
+        recorded if one is invalid. It is safe to import a file again, also after an interruption.
+
+        Parameters
+        ----------
+        policy : str
+            The policy.
+        path : path
+            A CSV, Excel or Parquet file.
+        date : str
+            The column of the decision's date.
+        outcome : str
+            The column of the outcome. An empty cell is an outcome that is not known yet.
+        segment : str or iterable of str, optional
+            The column of the segment, or several.
+        features : mapping of str to str, optional
+            The column of each feature of the policy.
+        reference : str, optional
+            The column of your own number of each loan, which must be unique.
+        accepted : str, optional
+            The column that says who was accepted. By default all were.
+        outcome_date : str, optional
+            The column of the outcome's date.
+        offer : mapping of str to str, optional
+            The column of each part of the offer, e.g. ``{"amount": "lent", "rate": "interest", "term": "years"}``.
+        success, failure, pending, late, current, expired : iterable of str, optional
+            Words of the outcome, in addition to the usual ones.
+        accepted_values, rejected_values : iterable of str, optional
+            Words of the column ``accepted``, in addition to the usual ones.
+        leave_out : bool, default False
+            Whether to leave out rows that cannot be read. By default they are an error.
+        not_in_prior : bool, default False
+            Whether the outcomes are not among those that the policy's prior holds.
+        dry_run : bool, default False
+            Whether only to check the file.
+        progress : callable, optional
+            Called with the counts so far after each batch.
+        dates : {"mdy", "dmy", "ymd"}, optional
+            The order of the parts in dates such as 06/01/2011; by default the column decides.
+        sheet : str, optional
+            The sheet of an Excel file; by default the first that is not empty.
+
+        Returns
+        -------
+        PortfolioImport
+            How many decisions were recorded, and the problems.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read, a column does not exist, or rows are invalid.
+        """
+        from lenience.client.portfolio_import import PortfolioColumns, PortfolioWords, read_portfolio, send_portfolio
+
+        columns = PortfolioColumns(
+            date,
+            outcome,
+            (segment,) if isinstance(segment, str) else tuple(segment),
+            reference,
+            accepted,
+            outcome_date,
+            dict(features or {}),
+            dict(offer or {}),
+        )
+        kinds = (success, failure, pending, late, current, expired, accepted_values, rejected_values)
+        view = self.policy(policy)
+        model = f"version {view['version']}, history_model {view['specification']['history_model']}"
+        words = PortfolioWords(*map(tuple, kinds))
+        portfolio = read_portfolio(path, columns, words, leave_out, model, not_in_prior, dates=dates, sheet=sheet)
+        address = f"/v1/policies/{_part('policy', policy)}/import"
+        return send_portfolio(portfolio, lambda batch: self._post(address, dict(batch)), dry_run, progress)
 
     def correct(self, decision: str, outcome: Outcome) -> Json:
         """Replace an outcome that was wrong.

@@ -8,6 +8,7 @@ were added: each outcome counts once, and outcomes that are already recorded are
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -20,9 +21,12 @@ from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.core.request_limits import BATCH_SIZE, DECISION_ID_LENGTH, PLAIN_TEXT
 from lenience.files.columns import read_rows
+from lenience.files.date_formats import Order, read_dates
+from lenience.files.outcome_words import merge_words, suggest_value
 from lenience.files.vocabulary import FAILURE, MISSING, SUCCESS
-from lenience.history.statuses import merge_words, suggest_value
 
+INTERIM = ("late", "current")  # statuses of an accepted one whose outcome is pending
+ISO = re.compile(r"\d{4}-\d{2}-\d{2}")  # the start of a date that the service reads
 MOST_NAMED = 20  # problems that are named
 MOST_COMPARED = 1_000  # words of a file among which to look for a given word
 ALLOWED = "success or failure, or a word for one such as repaid, default, 1 or 0"
@@ -84,6 +88,7 @@ class OutcomeLine(NamedTuple):
     decision: str
     outcome: str
     problem: str = ""
+    date: str = ""
 
 
 class OutcomeColumns(NamedTuple):
@@ -93,6 +98,8 @@ class OutcomeColumns(NamedTuple):
     outcome: str
     meaning: Mapping[str, str]
     references: bool = False  # whether the column of decisions holds references instead of ids
+    date: str | None = None  # the column of the outcome's own date
+    sheet: str | None = None  # of an Excel file
 
 
 def import_outcomes(
@@ -103,13 +110,16 @@ def import_outcomes(
     progress: Callable[[OutcomesImport], None] | None = None,
     words: tuple[Iterable[str], Iterable[str], Iterable[str]] = ((), (), ()),
     references: bool = False,
+    date: str | None = None,
+    sheet: str | None = None,
+    dates: Order | None = None,
 ) -> OutcomesImport:
     """Read outcomes from a path or rows, send them in order, and return the counts.
 
     Parameters
     ----------
     source
-        A CSV file, a mapping of decisions to outcomes, or rows.
+        A CSV or Excel file, a mapping of decisions to outcomes, or rows.
     send
         A function that sends a batch and returns the service's answer.
     decision
@@ -122,22 +132,37 @@ def import_outcomes(
         Words that mean success, failure and "not known yet", in addition to the usual ones.
     references
         Whether the column ``decision`` holds references instead of ids.
+    date
+        The column of the outcome's own date, if there is one.
+    sheet
+        The sheet of an Excel file; by default the first that is not empty.
+    dates
+        The order of the parts in dates such as 06/01/2011; by default the column decides.
     """
+    if sheet is not None and not isinstance(source, str | Path):
+        raise InputError.because("needs an Excel file", "sheet", value=sheet, code="conflicting_fields")
     given = [[str(word).strip().lower() for word in words_of_kind] for words_of_kind in words]
     failures, successes = merge_words(("success", "failure"), FAILURE, SUCCESS, given[1], given[0], given[2])
-    meaning = {str(word): "success" for word in successes} | {str(word): "failure" for word in failures}
-    columns = OutcomeColumns(decision, outcome, meaning | dict.fromkeys([*MISSING, *given[2]], ""), references)
+    meaning = (
+        {word: word for word in INTERIM}
+        | {str(word): "success" for word in successes}
+        | {str(word): "failure" for word in failures}
+    )
+    pending = dict.fromkeys([*MISSING, *given[2]], "")
+    columns = OutcomeColumns(decision, outcome, meaning | pending, references, date, sheet)
     if not isinstance(source, str | Path | Mapping) and isinstance(source, Iterable):
         source = list(source)
     contradictions = _contradictions(source, columns, [word for words_of_kind in given for word in words_of_kind])
     places: dict[str, list[str]] = {}  # each problem with the places of its lines
     done = OutcomesImport()
-    lines = (_settled(line, contradictions) for line, _ in _lines(source, columns))
+    days = {} if date is None else _days(source, columns, dates)
+    settled = (_settled(line, contradictions) for line, _ in _lines(source, columns))
+    lines = (line._replace(date=days.get(line.date, line.date)) for line in settled)
     identifier = "reference" if references else "id"
     while batch := list(islice(lines, BATCH_SIZE)):
         valid = [line for line in batch if not line.problem and line.outcome]
         refused = {line: line.problem for line in batch if line.problem}
-        answer = send([{identifier: line.decision, "outcome": line.outcome} for line in valid]) if valid else {}
+        answer = send([_item(identifier, line) for line in valid]) if valid else {}
         refused |= {valid[problem["position"]]: problem["detail"] for problem in answer.get("problems", ())}
         for line in batch:
             if line in refused:
@@ -156,6 +181,12 @@ def import_outcomes(
         if progress is not None:
             progress(done)
     return done
+
+
+def _item(identifier: str, line: OutcomeLine) -> dict[str, str]:
+    """Return a line as the service takes it."""
+    dated = {"outcome_at": line.date} if line.date and line.outcome not in INTERIM else {}
+    return {identifier: line.decision, "outcome": line.outcome, **dated}
 
 
 def _together(problem: str, where: Sequence[str]) -> str:
@@ -182,7 +213,7 @@ def _contradictions(source: object, columns: OutcomeColumns, given: Sequence[str
     for line, word in _lines(source, columns):
         if given and len(occurring) < MOST_COMPARED:
             occurring.add(word)
-        if line.problem or not line.outcome:
+        if line.problem or not line.outcome or line.outcome in INTERIM:
             continue
         before = first.setdefault(line.decision, line)
         if before.outcome != line.outcome and line.decision not in contradictions:
@@ -203,6 +234,22 @@ def _contradictions(source: object, columns: OutcomeColumns, given: Sequence[str
     return contradictions
 
 
+def _days(source: object, columns: OutcomeColumns, order: Order | None) -> dict[str, str]:
+    """Return the dates that are not in ISO format, as such. The service reports those that cannot be read."""
+    texts = list(dict.fromkeys(line.date for line, _ in _lines(source, columns) if not ISO.match(line.date)))
+    try:
+        moments = read_dates(str(columns.date), texts, order, "date_column").moments
+    except InputError as error:
+        if "dates" in error.fields:
+            raise
+        return {}
+    return {
+        text: f"{moment:%Y-%m-%d}" if moment.time() == dt.time() else f"{moment:%Y-%m-%dT%H:%M:%S}"
+        for text, moment in zip(texts, moments, strict=True)
+        if moment is not None
+    }
+
+
 def _settled(line: OutcomeLine, contradictions: Mapping[str, str]) -> OutcomeLine:
     """Return a line with its problem if other lines contradict it."""
     if line.problem or not line.outcome or line.decision not in contradictions:
@@ -216,10 +263,11 @@ def _lines(source: object, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLin
 
 
 def _file(path: str | Path, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
-    """Yield the lines of a CSV file."""
-    rows = read_rows(path)
+    """Yield the lines of a CSV or Excel file."""
+    rows = read_rows(path, sheet=columns.sheet)
     _, heading = next(rows)
-    for name in (columns.decision, columns.outcome):
+    dated = [] if columns.date is None else [columns.date]
+    for name in (columns.decision, columns.outcome, *dated):
         if name not in heading:
             raise InputError.unknown_name("column", name, heading, "the columns")
     decision, outcome = heading.index(columns.decision), heading.index(columns.outcome)
@@ -228,7 +276,8 @@ def _file(path: str | Path, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLi
         if len(row) != len(heading):
             yield OutcomeLine(where, "", "", f"there must be {counted(len(heading), 'value')}, not {len(row):,}"), ""
         else:
-            yield _read(where, row[decision], row[outcome], columns)
+            date = "" if columns.date is None else row[heading.index(columns.date)]
+            yield _read(where, row[decision], row[outcome], columns, date)
 
 
 def _rows(rows: object, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLine, str]]:
@@ -246,12 +295,15 @@ def _rows(rows: object, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLine, 
             pair = (row[decision], row[outcome])
         if pair is None:
             raise InputError.because(f"must be {allowed}; {where} is {row!r}", "outcomes", value=row, allowed=allowed)
-        yield _read(where, pair[0], pair[1], columns)
+        date = row.get(columns.date, "") if isinstance(row, Mapping) and columns.date is not None else ""
+        yield _read(where, pair[0], pair[1], columns, date)
 
 
-def _read(where: str, decision: object, outcome: object, columns: OutcomeColumns) -> tuple[OutcomeLine, str]:
+def _read(
+    where: str, decision: object, outcome: object, columns: OutcomeColumns, date: object = ""
+) -> tuple[OutcomeLine, str]:
     """Return one line, with its problem if it is invalid, and its outcome as it is written."""
-    identity, word = ("" if value is None else str(value).strip() for value in (decision, outcome))
+    identity, word, day = ("" if value is None else str(value).strip() for value in (decision, outcome, date))
     if not identity or len(identity) > DECISION_ID_LENGTH or not re.match(PLAIN_TEXT, identity):
         kind = "reference" if columns.references else "id"
         allowed = f"the {kind} of a decision, of at most {DECISION_ID_LENGTH} letters without control characters"
@@ -259,7 +311,9 @@ def _read(where: str, decision: object, outcome: object, columns: OutcomeColumns
     meaning = columns.meaning.get(word.lower())
     if meaning is None:
         return OutcomeLine(where, identity, "", f"{columns.outcome} must be {ALLOWED}, not {_short(word)!r}"), word
-    return OutcomeLine(where, identity, meaning), word
+    if day.lower() in MISSING:
+        day = ""
+    return OutcomeLine(where, identity, meaning, date=day), word
 
 
 def _short(text: str) -> str:

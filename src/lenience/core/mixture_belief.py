@@ -233,17 +233,44 @@ class MixtureBelief(msgspec.Struct, frozen=True):
         """
         return self._moved_to(tuple(Belief(belief.n + n, belief.s + s) for belief in self.beliefs))
 
+    def reweighted(self, beliefs: Iterable[Belief], log_likelihoods: Iterable[float]) -> MixtureBelief:
+        """Return other beliefs in the place of these, weighted by how well each predicted what was seen.
+
+        Parameters
+        ----------
+        beliefs : iterable of Belief
+            What each belief has become.
+        log_likelihoods : iterable of float
+            The logarithm of the probability that each gave to what was seen.
+
+        Returns
+        -------
+        MixtureBelief
+            The beliefs with their new weights.
+
+        Examples
+        --------
+        >>> prior = MixtureBelief.doubt(Belief(4, 2.8), 0.5)
+        >>> after = prior.reweighted([Belief(5, 3.8), Belief(3, 2)], [math.log(0.7), math.log(0.5)])
+        >>> [round(weight, 4) for weight in after.weights], [round(weight, 4) for weight in prior.observe(True).weights]
+        ([0.5833, 0.4167], [0.5833, 0.4167])
+        """
+        after = tuple(beliefs)
+        if len(after) == 1:
+            return MixtureBelief(after, (1.0,))
+        logs = [math.log(weight) + log for weight, log in zip(self.weights, log_likelihoods, strict=True)]
+        largest = max(logs)
+        # A weight that underflows stays a tiny positive number: later outcomes may bring it back.
+        return MixtureBelief(after, tuple(max(math.exp(one - largest), 1e-300) for one in logs))
+
     def _moved_to(self, beliefs: tuple[Belief, ...]) -> MixtureBelief:
         """Weight the beliefs after outcomes by how well each predicted them."""
         if len(beliefs) == 1:
             return MixtureBelief(beliefs, (1.0,))
-        logs = [
-            math.log(weight) + _log_beta(after) - _log_beta(before)
-            for weight, before, after in zip(self.weights, self.beliefs, beliefs, strict=True)
-        ]
-        largest = max(logs)
-        # A weight that underflows stays a tiny positive number: later outcomes may bring it back.
-        return MixtureBelief(beliefs, tuple(max(math.exp(one - largest), 1e-300) for one in logs))
+        return self.reweighted(
+            beliefs,
+            [_log_beta(after) - _log_beta(before) for before, after in zip(self.beliefs, beliefs, strict=True)],
+        )
 
 
 def _log_beta(belief: Belief) -> float:

@@ -14,7 +14,7 @@ from litestar.params import FromPath, QueryParameter
 
 from lenience.core.errors import InputError
 from lenience.dashboard.attempt_limit import AttemptLimit
-from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, what_if
+from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, solves, what_if
 from lenience.dashboard.read_models.audits import Audits
 from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.read_models.prospects import Prospects
@@ -117,6 +117,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         *decide_form.HANDLERS,
         *what_if.HANDLERS,
         *fairness.HANDLERS,
+        *solves.HANDLERS,
         *new_policy.HANDLERS,
         sign_out,
     ]

@@ -57,13 +57,13 @@ class CsvFormat(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns; a column without a name is called column0, column1, … by its position."""
-        return [name or f"column{i}" for i, name in enumerate(self.heading)]
+        """The names of the columns, all different; see :func:`column_names`."""
+        return column_names(self.heading)
 
     @property
     def notes(self) -> list[str]:
-        """What to tell the user about the encoding."""
-        return [] if self.encoding == UTF8 else [WINDOWS]
+        """What to tell the user about the encoding and the heading."""
+        return [*([] if self.encoding == UTF8 else [WINDOWS]), *repeated_names_notes(self.heading)]
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line number and the values of every row below the heading that is not empty."""
@@ -93,7 +93,7 @@ def detect_format(path: Path, parquet: bool = True) -> CsvFormat:
     Raises
     ------
     InputError
-        If the file is not text, or its heading has too many columns or the same name twice.
+        If the file is not text, or its heading has too many columns.
     """
     encoding = check_text(path, parquet)
     with open_text(path, encoding) as text:
@@ -104,11 +104,51 @@ def detect_format(path: Path, parquet: bool = True) -> CsvFormat:
         raise InputError.because(
             f"its first line has {len(heading):,} values; at most {MOST_COLUMNS:,} columns are read", code="too_large"
         )
-    occurrences = Counter(name.lower() for name in heading)
-    repeated = next((name for name in heading if name and occurrences[name.lower()] > 1), None)
-    if repeated is not None:
-        raise InputError.because(f"the names of columns must differ; {repeated!r} is there twice", code="duplicate")
     return CsvFormat(path, encoding, separator, heading)
+
+
+def column_names(heading: Sequence[str]) -> list[str]:
+    """Return the names of columns, all different.
+
+    A column without a name is called column0, column1, … by its position. If several have the same name (case does not
+    matter, because it does not to most engines), each gets its number, so that a column that nobody uses blocks nothing
+    and none is taken for another.
+
+    >>> column_names(["id", "", "note", "Note"])
+    ['id', 'column1', 'note (1)', 'Note (2)']
+    """
+    repeated = _repeated(heading)
+    taken, names, seen = {name.lower() for name in heading}, list[str](), Counter[str]()
+    for i, name in enumerate(heading):
+        unique = name or f"column{i}"
+        if name.lower() in repeated:
+            seen[name.lower()] += 1
+            unique = f"{name} ({seen[name.lower()]})"
+        while unique != name and unique.lower() in taken:
+            unique += "_"
+        taken.add(unique.lower())
+        names.append(unique)
+    return names
+
+
+def repeated_names_notes(heading: Sequence[str]) -> list[str]:
+    """Return the notes about columns that have the same name.
+
+    >>> repeated_names_notes(["id", "note", "note"])
+    ["2 columns are named 'note'. They are called 'note (1)' and 'note (2)' here."]
+    """
+    notes = []
+    for lower in _repeated(heading):
+        places = [i for i, name in enumerate(heading) if name.lower() == lower]
+        *most, last = [repr(column_names(heading)[i]) for i in places]
+        called = f"{', '.join(most)} and {last}"
+        notes.append(f"{len(places)} columns are named {heading[places[0]]!r}. They are called {called} here.")
+    return notes
+
+
+def _repeated(heading: Sequence[str]) -> list[str]:
+    """Return the names that several columns have, in lower case."""
+    return [name for name, count in Counter(name.lower() for name in heading if name).items() if count > 1]
 
 
 def separator_of(lines: Sequence[str]) -> str:

@@ -4,35 +4,44 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from glob import glob
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lenience.core.errors import InputError
+from lenience.files.columns import check_sheet, text_rows
 from lenience.files.connection import connect, table_of
-from lenience.files.csv_format import csv_query
+from lenience.files.csv_format import CsvFormat, csv_query
 from lenience.files.unreadable import unreadable
+from lenience.files.workbook import is_workbook
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+BATCH = 20_000  # rows of a workbook that are texts in Python at a time
 MOST_COMPARED = 500_000  # rows: copies are not counted in larger files
 MOST_WIDE = 500  # columns: copies are not counted in wider files
 MOSTLY = 0.9  # share of rows that must differ: otherwise no column identifies individuals, and copies mean nothing
 
 
-def open_source(source: object, connection: object = None, notes: list[str] | None = None) -> tuple[ir.Table, Any]:
+def open_source(
+    source: object, connection: object = None, notes: list[str] | None = None, sheet: str | None = None
+) -> tuple[ir.Table, Any]:
     """Return the source as an Ibis table, and the engine that holds it.
 
-    How a file was read is added to ``notes``, as sentences for the user.
+    How a file was read is added to ``notes``, as sentences for the user. ``sheet`` is the sheet of an Excel file.
     """
     ibis = _ibis()
     import duckdb
     import ibis.expr.types as ir
     from ibis.common.exceptions import IbisError
 
+    is_file = isinstance(source, str | os.PathLike) and connection is None
+    if sheet is not None and not is_file:
+        raise InputError.because("needs an Excel file", "sheet", value=sheet, code="conflicting_fields")
     if isinstance(source, ir.Table):
         return source, source.get_backend()
     if connection is not None:
@@ -59,7 +68,12 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
                     value=str(source),
                     code="missing_file",
                 )
+        check_sheet(Path(path), sheet)
         try:
+            if is_workbook(Path(path)):
+                backend.con.register("cells", workbook_table(Path(path), [] if notes is None else notes, sheet))
+                backend.con.execute("CREATE TABLE past_decisions AS SELECT * FROM cells")
+                return backend.table("past_decisions"), backend
             if ".parquet" in path:
                 return backend.read_parquet(path), backend
             if "://" not in path:
@@ -74,6 +88,8 @@ def open_source(source: object, connection: object = None, notes: list[str] | No
         except OSError as error:
             raise InputError.unreadable("source", path, error) from error
         except (duckdb.Error, IbisError, InputError) as error:
+            if isinstance(error, InputError) and error.field == "sheet":
+                raise
             raise unreadable(path, error) from None
     return ibis.memtable(_arrow(source)), backend
 
@@ -85,6 +101,28 @@ def _text(backend: Any, paths: Sequence[Path], notes: list[str]) -> ir.Table:
         backend.con.execute(f"CREATE {'TABLE' if query.temporary else 'VIEW'} past_decisions AS {query.sql}")
     notes += query.notes
     return backend.table("past_decisions")
+
+
+def workbook_table(
+    path: Path, notes: list[str], sheet: str | None = None, check: Callable[[Sequence[str]], None] | None = None
+) -> Any:
+    """Return a sheet of an Excel workbook as an Arrow table of texts; empty cells are missing.
+
+    ``check`` is called with the names of the columns before the rows are read.
+    """
+    import pyarrow as pa
+
+    lines = text_rows(path, notes, sheet)
+    layout = next(lines)
+    assert isinstance(layout, CsvFormat)
+    if check is not None:
+        check(layout.names)
+    schema = pa.schema([(name, pa.string()) for name in layout.names])
+    batches = []
+    while rows := [line[1] for line in islice(lines, BATCH) if not isinstance(line, CsvFormat)]:
+        columns = [[cell or None for cell in column] for column in zip(*rows, strict=True)]
+        batches.append(pa.record_batch([pa.array(column, pa.string()) for column in columns], schema=schema))
+    return pa.Table.from_batches(batches, schema)
 
 
 def repetitions(source: object, table: ir.Table, rows: int) -> int:

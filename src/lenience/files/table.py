@@ -22,8 +22,10 @@ from numpy.typing import NDArray
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.files.columns import read_columns
+from lenience.files.date_formats import Order, describe_unreadable, looks_like_date, read_dates
 from lenience.files.economics import Economics, GainsAndLosses
-from lenience.files.vocabulary import is_missing, looks_like_date, yes_or_no
+from lenience.files.outcome_words import OutcomeWords, Words, read_outcomes
+from lenience.files.vocabulary import is_missing
 
 MOST_CATEGORIES = 50
 MOST_GROUPS = 20
@@ -65,6 +67,12 @@ class Table(msgspec.Struct, frozen=True, eq=False):
         Columns that were left out because they hold dates.
     stakes
         What each individual may gain and lose, if that was asked for.
+    times
+        The date of each individual in seconds, if a column of dates is named.
+    kept
+        The number of each individual's row in the file, counted from 0.
+    undated
+        The number of rows that were left out because they have no date that can be read.
     """
 
     name: str
@@ -80,6 +88,9 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     coding: tuple[int, ...] = ()
     dates: tuple[str, ...] = ()
     stakes: GainsAndLosses | None = None
+    times: np.ndarray[Any, Any] | None = None
+    kept: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    undated: int = 0
 
     @property
     def size(self) -> str:
@@ -101,11 +112,12 @@ class Table(msgspec.Struct, frozen=True, eq=False):
             sentences.append(f"Left out because they are dates: {_shortened(self.dates)}.")
         if self.group is not None:
             sentences.append(f"The group {_shortened([self.group])} is not a feature (name it as a feature to use it).")
-        if self.rows is not None and self.rows > len(self.y):
+        if self.rows is not None and self.rows > len(self.y) + self.undated:
             sentences.insert(
                 0,
-                f"Only the {len(self.y):,} of {self.rows:,} rows with a known outcome are used. If outcomes are known "
-                "only for applicants accepted in the past, only those applicants are used.",
+                f"Only the {len(self.y):,} of {self.rows:,} rows with a known outcome are used; an outcome that is "
+                "missing or not known yet is no failure. If outcomes are known only for applicants accepted in the "
+                "past, only those applicants are used.",
             )
         return " ".join([*self.notes, *sentences])
 
@@ -142,10 +154,15 @@ def read_table(
     outcome: str,
     features: Sequence[str] | None = None,
     group: str | None = None,
-    success: str | None = None,
+    success: Words = None,
     economics: Economics | None = None,
+    failure: Words = None,
+    pending: Words = None,
+    time: str | None = None,
+    dates: Order | None = None,
+    sheet: str | None = None,
 ) -> Table:
-    """Read a table from a CSV file with a header, a Parquet file, or an ARFF file (OpenML's format).
+    """Read a table from a CSV or Excel file with a header, a Parquet file, or an ARFF file (OpenML's format).
 
     Parameters
     ----------
@@ -160,19 +177,32 @@ def read_table(
         The column of groups. It is a feature only if ``features`` names it: in many places a decision must not depend
         on it.
     success
-        The value of the outcome that means success. Needed unless :func:`lenience.fit_history` knows the words.
+        The values of the outcome that mean success, in addition to the usual words.
     economics
         Where to find what each row may gain and lose.
+    failure
+        The values of the outcome that mean failure, in addition to the usual words.
+    pending
+        The values of the outcome that mean "not known yet". These rows are left out.
+    time
+        The column of dates. Rows without one are left out.
+    dates
+        The order of the parts in dates such as 06/01/2011.
+    sheet
+        The sheet of an Excel file.
     """
     notes: list[str] = []
-    table = from_columns(read_columns(path, notes), outcome, features, group, success, Path(path).stem, economics)
+    columns = read_columns(path, notes, sheet)
+    table = from_columns(
+        columns, outcome, features, group, success, Path(path).stem, economics, failure, pending, time, dates
+    )
     return msgspec.structs.replace(table, notes=(*notes, *table.notes))
 
 
 def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.float64]:
     """Return a column as numbers: NaN if a value is missing, 1 and 0 for true and false."""
     numbers = []
-    for value in _column(columns, column):
+    for value in column_of(columns, column):
         text = {"true": "1", "false": "0"}.get(str(value).strip().lower(), value)
         number = math.nan if is_missing(text) else _number(text)
         if number is None:
@@ -185,7 +215,8 @@ def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.
 
 def from_openml(
     name: str | int, outcome: str | None = None, features: Sequence[str] | None = None, group: str | None = None,
-    success: str | None = None, economics: Economics | None = None,
+    success: Words = None, economics: Economics | None = None, failure: Words = None, pending: Words = None,
+    time: str | None = None, dates: Order | None = None,
 ) -> Table:  # fmt: skip
     """Download a table from OpenML by name or number; by default the outcome is OpenML's target."""
     from sklearn.datasets import fetch_openml
@@ -198,7 +229,9 @@ def from_openml(
     except OSError as error:
         raise InputError.unreadable("name", name, error) from None
     target = outcome or dataset.target.name
-    return from_frame(dataset.frame, target, features, group, success, str(name), economics)
+    return from_frame(
+        dataset.frame, target, features, group, success, str(name), economics, failure, pending, time, dates
+    )
 
 
 def from_frame(
@@ -206,13 +239,17 @@ def from_frame(
     outcome: str,
     features: Sequence[str] | None = None,
     group: str | None = None,
-    success: str | None = None,
+    success: Words = None,
     name: str = "frame",
     economics: Economics | None = None,
+    failure: Words = None,
+    pending: Words = None,
+    time: str | None = None,
+    dates: Order | None = None,
 ) -> Table:
     """Make a table from a data frame (pandas, or any frame that has columns by name and ``to_numpy``)."""
     columns = {str(column): _cells(frame[column].to_numpy()) for column in frame.columns}
-    return from_columns(columns, outcome, features, group, success, name, economics)
+    return from_columns(columns, outcome, features, group, success, name, economics, failure, pending, time, dates)
 
 
 def _cells(values: Any) -> list[Any]:
@@ -230,9 +267,13 @@ def from_columns(
     outcome: str,
     features: Sequence[str] | None = None,
     group: str | None = None,
-    success: str | None = None,
+    success: Words = None,
     name: str = "data",
     economics: Economics | None = None,
+    failure: Words = None,
+    pending: Words = None,
+    time: str | None = None,
+    dates: Order | None = None,
 ) -> Table:
     """Make a table from columns by name.
 
@@ -245,8 +286,8 @@ def from_columns(
     >>> table.features, table.groups
     (('age',), ('m', 'f'))
     """
-    for column in (outcome, *(features or ()), *([group] if group else [])):
-        _column(columns, column)
+    for column in (outcome, *(features or ()), *([group] if group else []), *([time] if time else [])):
+        column_of(columns, column)
     for column, times in Counter(features).items():
         if times > 1:
             raise InputError.because(
@@ -255,21 +296,40 @@ def from_columns(
                 value=column,
                 code="duplicate",
             )
-    chosen = list(features) if features else [column for column in columns if column != group]
+    chosen = list(features) if features else [column for column in columns if column not in (group, time)]
     chosen = [column for column in chosen if column != outcome]
     identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
     chosen = [column for column in chosen if column not in identifiers]
-    dates = () if features else tuple(column for column in chosen if _dated(columns[column]))
-    chosen = [column for column in chosen if column not in dates]
+    dated_columns = () if features else tuple(column for column in chosen if _dated(columns[column]))
+    chosen = [column for column in chosen if column not in dated_columns]
     if not chosen:
         others = "the outcome and the group" if group and not features else "the outcome"
         raise InputError.because(f"must name at least one column other than {others}", "features", code="missing")
-    y = _outcomes(outcome, columns[outcome], success)
+    y = _outcomes(outcome, columns[outcome], OutcomeWords.of(success, failure, pending))
     known = ~np.isnan(y)
+    notes: list[str] = []
+    moments: NDArray[Any] | None = None
+    undated = 0
+    if time is not None:
+        read = read_dates(time, columns[time], dates)
+        notes += [*([describe_unreadable(time, read)] if read.unreadable else []), *read.notes]
+        moments = np.array(read.moments, dtype="datetime64[s]")
+        dated = ~np.isnat(moments)
+        undated = int((known & ~dated).sum())
+        if undated > read.unreadable:
+            notes.append(f"{counted(undated - read.unreadable, 'row')} left out: no date in {time}.")
+        known &= dated
+        if not known.any():
+            raise InputError.because(
+                "must have a date in at least one row with a known outcome",
+                "time",
+                label=f"time {time!r}",
+                value=time,
+                code="insufficient_data",
+            )
     parts = [list(_encoded(column, columns[column])) for column in chosen]
     names, X = _stacked(parts)
     groups = None if group is None else _groups(group, columns[group], known)
-    notes: list[str] = []
     rows = None if economics is None else economics.read(columns, known, notes)
     stakes = None if rows is None else GainsAndLosses(rows.gain[known], rows.loss[known])
     return Table(
@@ -284,14 +344,17 @@ def from_columns(
         group=None if group in chosen else group,
         notes=tuple(notes),
         coding=tuple(len(part) for part in parts),
-        dates=dates,
+        dates=dated_columns,
         stakes=stakes,
+        times=None if moments is None else moments[known],
+        kept=np.flatnonzero(known),
+        undated=undated,
     )
 
 
 def coded(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> NDArray[np.float64]:
     """Return columns as numeric features."""
-    return _stacked([list(_encoded(column, _column(columns, column))) for column in chosen])[1]
+    return _stacked([list(_encoded(column, column_of(columns, column))) for column in chosen])[1]
 
 
 def _stacked(
@@ -326,7 +389,8 @@ def _constant(X: NDArray[np.float64]) -> bool:
     return bool(np.all(missing | (np.where(missing, -np.inf, X).max(axis=0) == X)))
 
 
-def _column(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
+def column_of(columns: Mapping[str, Sequence[Any]], name: str) -> Sequence[Any]:
+    """Return a column by its name, or raise InputError that names the columns."""
     if name not in columns:
         raise InputError.unknown_name("column", name, columns, "the columns")
     return columns[name]
@@ -427,34 +491,11 @@ def _shortened(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else "")
 
 
-def _outcomes(column: str, values: Sequence[Any], success: str | None) -> NDArray[np.float64]:
-    """Return 1 for success, 0 for failure, and NaN for a missing outcome."""
-    outcomes = np.full(len(values), np.nan)
-    for i, value in enumerate(values):
-        text = str(value).strip()
-        if is_missing(value):
-            continue
-        number = _number(text)
-        if success is not None:
-            same = text.lower() == success.strip().lower()
-            outcomes[i] = float(same or (number is not None and number == _number(success)))
-            continue
-        success_or_failure = number if number in (0.0, 1.0) else yes_or_no(text)
-        if success_or_failure is None:
-            raise InputError(
-                "outcome",
-                text,
-                "1 or 0, true or false, yes or no, or a word such as repaid or default",
-                label=f"outcome {column!r}",
-                hint="Name the value that means success with success=VALUE (--success VALUE on the command line).",
-            )
-        outcomes[i] = float(success_or_failure)
-    if not np.any(~np.isnan(outcomes)):
+def _outcomes(column: str, values: Sequence[Any], words: OutcomeWords) -> NDArray[np.float64]:
+    """Return 1 for success, 0 for failure, and NaN for an outcome that is missing or not known yet."""
+    outcomes = read_outcomes(column, values, words)
+    if np.isnan(outcomes).all():
         raise InputError.because(
             "must be known for at least one row", "outcome", label=f"outcome {column!r}", code="insufficient_data"
-        )
-    if success is not None and not np.any(outcomes == 1.0):
-        raise InputError.because(
-            f"must be a value of {column!r}; {success!r} does not occur", "success", value=success, code="unknown_name"
         )
     return outcomes

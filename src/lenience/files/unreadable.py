@@ -13,7 +13,12 @@ from typing import Any
 
 from lenience.core.errors import InputError, in_words
 
-NOT_TABLES = {b"PK\x03\x04": "an Excel workbook or archive", b"\x1f\x8b": "compressed", b"%PDF": "a PDF"}
+NOT_TABLES = {
+    b"PK\x03\x04": "an archive, not a workbook (.xlsx)",
+    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls), or protected by a password",
+    b"\x1f\x8b": "compressed",
+    b"%PDF": "a PDF",
+}
 PARQUET = b"PAR1"
 COMPRESSED = (".gz", ".zst")  # endings of CSV files that are decompressed while they are read
 CHUNK = 1 << 20
@@ -64,7 +69,9 @@ def check_text(source: Path, parquet: bool = True) -> str:
         start = file.read(4)
     for magic, description in NOT_TABLES.items():
         if start.startswith(magic):
-            raise InputError.because(f"the file is {description}", hint=f"Save it as CSV{other}.", code="invalid_file")
+            raise InputError.because(
+                f"the file is {description}", hint=f"Save it as CSV or .xlsx{other}.", code="invalid_file"
+            )
     for encoding in (UTF8, CP1252):
         try:
             _check_letters(source, encoding)

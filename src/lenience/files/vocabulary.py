@@ -1,4 +1,4 @@
-"""Words for yes, no and missing, texts that look like dates, and numbers in local notation."""
+"""Words for yes, no and missing, and numbers in local notation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ ABROAD = {
 }  # yes and no in other languages: only for guesses that a person checks, because they also answer "did it fail?"
 THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"  # e.g. 50,000: the comma separates thousands or is a decimal comma
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "<na>")  # the words that every reader takes as missing
-DATE_FORMATS = ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%Y-%m")  # read in addition to 2024-12-31 14:30:00
 
 
 def yes_or_no(text: str) -> bool | None:
@@ -36,17 +35,6 @@ def is_missing(value: object) -> bool:
     [True, True, True, True, True, False, False]
     """
     return value is None or value != value or str(value).strip().lower() in MISSING
-
-
-def looks_like_date(text: str) -> bool:
-    """Return whether a text looks like a date.
-
-    Examples
-    --------
-    >>> [looks_like_date(text) for text in ("2024-01-31", "31.1.2024", "2024-01", "north", "612")]
-    [True, True, True, False, False]
-    """
-    return re.match(r"\s*(\d{4}-\d{1,2}(-\d{1,2})?([ T].*)?|\d{1,2}\.\d{1,2}\.\d{4})\s*\Z", text) is not None
 
 
 def how_to_write(text: str, whole: bool = False) -> str:

@@ -13,9 +13,12 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.history.fit import History, SegmentHistory
+from lenience.history.maturing import Maturing
 from lenience.models.curve import Curve
 from lenience.models.from_history import FromHistory, SelectiveLabelsWarning
 from lenience.models.own_counts import JEFFREYS, UNIFORM, OwnCounts
@@ -91,7 +94,7 @@ def beliefs_of_history(
                  for column, i in zip(score, history.positions("score", score), strict=True)]  # fmt: skip
         scores = list(zip(*ranks, strict=True))
     groups = list(history.groups(group).values()) if group else None
-    return fit_model(history.segments, model, prior, groups, scores)
+    return fit_model(history.segments, model, prior, groups, scores, history.applied)
 
 
 def fit_model(
@@ -100,6 +103,7 @@ def fit_model(
     prior: Belief = UNIFORM,
     groups: Sequence[str] | None = None,
     scores: Sequence[tuple[float, ...]] | None = None,
+    maturing: Maturing | None = None,
 ) -> Fitted:
     """Fit a model to the counts of segments.
 
@@ -115,6 +119,9 @@ def fit_model(
         The group of each segment, for the curve.
     scores
         The scores of each segment, for the curve.
+    maturing
+        When outcomes arrive, and the pending of each segment, if they count according to their age. Models that learn
+        from all segments then see the outcomes that say as much as the known outcomes and the pending together.
 
     Raises
     ------
@@ -128,15 +135,20 @@ def fit_model(
             "must name an ordered segment column if the model is the curve", "score", code="missing"
         )
     n, s = [row.n for row in rows], [row.s for row in rows]
+    if maturing is not None:
+        effective = [maturing.effective_counts(row.segment, row.n, row.s) for row in rows]
+        n, s = [each[0] for each in effective], [each[1] for each in effective]
     warning: str | None = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", SelectiveLabelsWarning)
-        cells = _model(rows, model, prior, groups, scores)
+        cells = _model(rows, model, prior, groups, scores, n, s)
     for record in caught:
         warning = str(record.message)
     # FromHistory has the past outcomes in its priors already.
     own_labels = ([0.0] * len(rows), [0.0] * len(rows)) if isinstance(cells, FromHistory) else (n, s)
     shrunk = shrinkage(cells, *own_labels, [row.segment for row in rows])
+    if maturing is not None and not isinstance(cells, FromHistory):
+        shrunk = [_matured(one, row, maturing) for one, row in zip(shrunk, rows, strict=True)]
     unseen = [row for row in rows if not row.labels]
     if warning is None and unseen:
         past = "shows no outcome" if any(row.accepted for row in unseen) else "accepted nobody"
@@ -152,16 +164,23 @@ def _model(
     prior: Belief,
     groups: Sequence[str] | None,
     scores: Sequence[tuple[float, ...]] | None,
+    n: Sequence[float],
+    s: Sequence[float],
 ) -> Model:
     if name == "shared":
         return Shared(len(rows))
     if name == "curve":
         return Curve(scores or (), groups)
     if name in ("history", "pooled-history"):
-        n, s = [row.n for row in rows], [row.s for row in rows]
-        arrivals = [max(float(row.arrivals), row.n) for row in rows]
+        arrivals = [max(float(row.arrivals), labels) for row, labels in zip(rows, n, strict=True)]
         return FromHistory(n, s, prior, pooled=name == "pooled-history", arrivals=arrivals)
     return OwnCounts(len(rows), JEFFREYS if name == "jeffreys" else prior)
+
+
+def _matured(shrunk: Shrinkage, row: SegmentHistory, maturing: Maturing) -> Shrinkage:
+    """Return the segment's belief from the model's prior, the known outcomes and the pending."""
+    known = Belief(shrunk.prior.n + row.n, min(shrunk.prior.s + row.s, shrunk.prior.n + row.n))
+    return msgspec.structs.replace(shrunk, labels=row.n, successes=row.s, belief=maturing.belief(row.segment, known))
 
 
 def ordered(column: str, values: Sequence[str]) -> list[float]:

@@ -22,11 +22,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.files.economics import GAIN, LOSS, NUMBERS, Economics
+from lenience.files.outcome_words import MOST_NAMED
 from lenience.files.vocabulary import MISSING
 from lenience.history.statuses import (
     BAD,
     FALSE,
-    MOST_NAMED,
     TRUE,
     UNKNOWN,
     GivenWords,
@@ -47,9 +47,15 @@ BAD_ROWS = {
     "future": "a date in the future",
 }
 NO_ECONOMICS = {"economics": "no valid gain and loss"}  # the kind of bad row that is added if economics are given
+OUTCOME_DATES = {  # the kinds of bad rows that are added if outcomes have dates
+    "outcome_time": "an outcome without a date",
+    "outcome_early": "an outcome before its decision",
+    "outcome_future": "an outcome in the future",
+}
 DATES = ("time", "future")  # the kinds of bad rows that depend on the date
 LABELS = ("success", "failure")
-KINDS = (*BAD_ROWS, *NO_ECONOMICS, "later", "turned_down", "pending", *LABELS)  # all kinds of rows
+DATE_CODE = "__date_code__"  # a derived column: 0, or the position in OUTCOME_DATES of what is wrong, from 1 on
+KINDS = (*BAD_ROWS, *OUTCOME_DATES, *NO_ECONOMICS, "later", "turned_down", "pending", *LABELS)  # all kinds of rows
 DAY = 86_400.0
 
 
@@ -72,6 +78,8 @@ class Clock(NamedTuple):
         Whether ``until`` is the end of today, so that later rows are bad rather than left out.
     expired_until
         A pending row up to this moment has expired; a later one may still receive its outcome.
+    recent_after
+        Rows after this moment are those of the last twelve months.
     """
 
     when: Any
@@ -81,6 +89,7 @@ class Clock(NamedTuple):
     half_life: float | None = None
     future: bool = False
     expired_until: dt.datetime | None = None
+    recent_after: dt.datetime | None = None
 
 
 def count_rows(
@@ -96,7 +105,7 @@ def count_rows(
     """Return one row per segment with its counts.
 
     A row has the segment's values (``g0``, …), the number of rows of each kind, and, with a half-life, the weights
-    ``n`` of all labels and ``s`` of the successes.
+    ``n`` of all labels and ``s`` of the successes. If outcomes have dates, the table has the column :data:`DATE_CODE`.
     """
     import ibis
 
@@ -107,6 +116,9 @@ def count_rows(
     keys |= {"a": decision.value, "o": label.value}
     if with_economics:
         keys["e"] = table[GAIN].notnull()
+    date_kinds = tuple(OUTCOME_DATES) if DATE_CODE in table.columns else ()
+    if date_kinds:
+        keys["d"] = table[DATE_CODE]
     groups = table.group_by(**keys).agg(rows=table.count(), **_by_date(backend, clock))
     groups = groups.mutate(**{name: trimmed(groups[name]) for name in names})
 
@@ -117,6 +129,10 @@ def count_rows(
         (accepted_is >= UNKNOWN, "accepted"),
         (outcome_is == BAD, "outcome"),
         ((accepted_is == FALSE) & (outcome_is != UNKNOWN), "rejected"),
+        *(
+            ((accepted_is == TRUE) & (outcome_is != UNKNOWN) & (groups.d == code), bad)
+            for code, bad in enumerate(date_kinds, 1)
+        ),
         *([(~groups.e, "economics")] if with_economics else []),
         (accepted_is == FALSE, "turned_down"),
         (outcome_is == UNKNOWN, "pending"),
@@ -126,6 +142,7 @@ def count_rows(
     judged = groups.mutate(kind=kind)
     sound, labelled = judged.kind.isin(["turned_down", "pending", *LABELS]), judged.kind.isin(LABELS)
     bad_kinds = [bad for bad in BAD_ROWS if bad not in DATES] + ([*NO_ECONOMICS] if with_economics else [])
+    bad_kinds += date_kinds
     sums = {bad: judged["rows"].sum(where=judged.kind == bad) for bad in bad_kinds}
     # Leave out what is not needed: on a few million rows the engine counts as fast as Ibis writes the query.
     dated = in_time = mature = judged["rows"]
@@ -143,6 +160,9 @@ def count_rows(
         sums |= {"n": judged.weight.sum(where=labelled), "s": judged.weight.sum(where=judged.kind == "success")}
     if "unexpired" in groups.columns:  # late rows are among them
         sums["expired"] = (dated - judged.unexpired).sum(where=judged.kind == "pending")
+    if "recent" in groups.columns:  # late rows are among them
+        recent = judged.recent - judged.late if "late" in groups.columns else judged.recent
+        sums["recent"] = recent.sum(where=sound)
     by_segment = judged.group_by(names).agg(
         **sums,
         turned_down=in_time.sum(where=judged.kind == "turned_down"),
@@ -179,7 +199,7 @@ def used_rows(
         loss=table[LOSS],
         decision=decision.meaning(decision.value),
         label=label.meaning(label.value),
-        in_time=in_time,
+        in_time=in_time & valid_outcome_date(table, label.meaning(label.value)),
     )
     has_segment = ibis.and_(*[rows[name].notnull() for name in names])
     sound = ((rows.decision == TRUE) & (rows.label != BAD)) | ((rows.decision == FALSE) & (rows.label == UNKNOWN))
@@ -187,13 +207,22 @@ def used_rows(
     return used.select(*names, "gain", "loss", accepted=used.decision == TRUE)
 
 
+def valid_outcome_date(table: ir.Table, meaning: Any) -> Any:
+    """Return whether the date of a row's outcome is valid; true without an outcome, or if outcomes have no dates."""
+    import ibis
+
+    if DATE_CODE not in table.columns:
+        return ibis.literal(True)
+    return (meaning == UNKNOWN) | (table[DATE_CODE] == 0)
+
+
 def strange_dates(backend: Any, table: ir.Table, time: str, clock: Clock) -> list[str]:
     """Return the most frequent texts that are neither missing nor dates."""
     import ibis
 
-    if not table[time].type().is_string():
+    if not (table[time].type().is_string() or table[time].type().is_numeric()):
         return []
-    texts = table.select(value=table[time].strip(), unread=clock.when.isnull())
+    texts = table.select(value=table[time].cast("string").strip(), unread=clock.when.isnull())
     # NULL is neither in the list nor outside it, so missing values are dropped here too.
     texts = texts.filter(texts.unread & ~texts["value"].lower().isin(MISSING))
     frequent = texts.group_by("value").agg(rows=texts.count())
@@ -228,6 +257,8 @@ def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
         sums["young"] = _count_true(backend, after(clock.when, clock.cutoff))
     if clock.expired_until is not None:
         sums["unexpired"] = _count_true(backend, after(clock.when, clock.expired_until))
+    if clock.recent_after is not None:
+        sums["recent"] = _count_true(backend, after(clock.when, clock.recent_after))
     if clock.half_life is not None:
         last = clock.cutoff or clock.until
         sums["weight"] = _weight(clock).sum(where=None if last is None else ~after(clock.when, last))

@@ -24,7 +24,7 @@ from __future__ import annotations
 import datetime as dt
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -34,20 +34,26 @@ from lenience.core.formatting import counted, percent, plural
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
 from lenience.core.validation import listed
+from lenience.files.date_formats import SUCH, Order, check_order
 from lenience.files.economics import Economics, RateUnit, Unit, with_economics
 from lenience.files.source import open_source, reading, repetitions, without_engine_warnings
+from lenience.history.ages import CAME, check_maturing, with_date_codes, with_outcome_dates
 from lenience.history.counts import (
     BAD_ROWS,
     KINDS,
     NO_ECONOMICS,
+    OUTCOME_DATES,
     count_rows,
     strange_dates,
     strange_economics,
     used_rows,
 )
-from lenience.history.dates import SUCH, check_span, in_days, make_clock
+from lenience.history.dates import check_readable, check_span, in_days, make_clock
 from lenience.history.economics import SegmentEconomics, group_offers, merged_offers
+from lenience.history.immaturity import Immaturity, judge_maturity
+from lenience.history.maturing import Maturing
 from lenience.history.statuses import GivenWords, check_words, strange_values
+from lenience.models.maturing import Known, TimingCurves
 from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
 
 if TYPE_CHECKING:
@@ -84,6 +90,8 @@ class SegmentHistory(msgspec.Struct, frozen=True):
         How many of the pending have been without an outcome for longer than ``expire_after``.
     economics : SegmentEconomics, optional
         The offers of the applicants, if gain and loss or the terms of loans were given.
+    recent : int
+        How many of the applicants arrived in the twelve months before the date of the count; 0 without dates.
 
     Examples
     --------
@@ -104,6 +112,7 @@ class SegmentHistory(msgspec.Struct, frozen=True):
     values: tuple[str, ...] = ()
     expired: int = 0
     economics: SegmentEconomics | None = None
+    recent: int = 0
 
     @property
     def out(self) -> int:
@@ -156,6 +165,10 @@ class History(msgspec.Struct, frozen=True):
     strange_economics : tuple of (str, int)
         The most frequent texts in the columns of gain, loss or loans that are no valid numbers, each with its column
         and the number of its rows.
+    maturing : Maturing, optional
+        When outcomes arrive, and the ages of the pending.
+    immaturity : Immaturity, optional
+        How far known outcomes alone are from what is expected in the end, if the difference is notable.
 
     Examples
     --------
@@ -178,6 +191,19 @@ class History(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     most_offers: int = 25
     strange_economics: tuple[tuple[str, int], ...] = ()
+    maturing: Maturing | None = None
+    immaturity: Immaturity | None = None
+
+    @property
+    def applied(self) -> Maturing | None:
+        """When outcomes arrive, if the beliefs include what the pending say at their age."""
+        return self.maturing if self.maturing is not None and self.maturing.applied else None
+
+    @property
+    def last_year(self) -> int | None:
+        """The number of applicants in the last twelve months; None if the dates span less, or there are none."""
+        recent = sum(row.recent for row in self.segments)
+        return recent if 0 < recent < sum(row.arrivals for row in self.segments) else None
 
     @property
     def bad_rows(self) -> int:
@@ -267,6 +293,8 @@ class History(msgspec.Struct, frozen=True):
     def beliefs(self, prior: Belief | None = None) -> dict[str, Belief]:
         """Return the belief about each segment: the prior plus the segment's own labels.
 
+        With ``maturing``, the pending count too, according to their age.
+
         Parameters
         ----------
         prior : Belief, optional
@@ -284,7 +312,42 @@ class History(msgspec.Struct, frozen=True):
         {'north': Belief(n=10.0, s=7.0)}
         """
         base = Belief(2, 1) if prior is None else check_prior(prior)
-        return {row.segment: Belief(base.n + row.n, base.s + row.s) for row in self.segments}
+        return {row.segment: self._matured(row, Belief(base.n + row.n, base.s + row.s)) for row in self.segments}
+
+    def _matured(self, row: SegmentHistory, belief: Known) -> Known:
+        """Return the belief after the pending of a segment, if they count."""
+        return belief if self.applied is None else self.applied.belief(row.segment, belief)
+
+    def rates(self) -> dict[str, float]:
+        """Return the success rate of each segment: of its labels or, with ``maturing``, as the pending let expect.
+
+        Returns
+        -------
+        dict of str to float
+            The rate by segment; 0 without an outcome.
+
+        Examples
+        --------
+        >>> past = {"region": ["north", "north"], "in": [1, 1], "good": [1, 0]}
+        >>> fit_history(past, "region", "in", "good").rates()
+        {'north': 0.5}
+        """
+        matured = {} if self.applied is None else self.beliefs()
+        return {
+            row.segment: matured[row.segment].mean if matured and row.accepted else row.rate or 0.0
+            for row in self.segments
+        }
+
+    @property
+    def overall_rate(self) -> float:
+        """The success rate of all accepted applicants together, by :meth:`rates`."""
+        rates, accepted = self.rates(), sum(row.accepted for row in self.segments)
+        return sum(row.accepted * rates[row.segment] for row in self.segments) / max(accepted, 1)
+
+    @property
+    def mean_delay(self) -> float | None:
+        """The mean days from a decision to its outcome, the pending included; None if their ages do not count."""
+        return None if self.applied is None else self.applied.mean_delay(self.overall_rate)
 
     def shares(self) -> dict[str, float]:
         """Return each segment's share of all applicants, including rejected ones.
@@ -351,7 +414,7 @@ class History(msgspec.Struct, frozen=True):
         shares = self.shares()
         known: Mapping[str, Belief | MixtureBelief]
         if isinstance(prior, MixtureBelief):
-            known = {row.segment: prior.after(row.n, row.s) for row in self.segments}
+            known = {row.segment: self._matured(row, prior.after(row.n, row.s)) for row in self.segments}
         else:
             known = self.beliefs(prior)
         return Segments.of(
@@ -487,16 +550,25 @@ class History(msgspec.Struct, frozen=True):
         expired = sum(row.expired for row in self.segments)
         if expired:
             lines.append(f"{expired:,} of the pending {plural(expired, 'has', 'have')} expired: no outcome in time.")
+        if self.applied is not None:
+            lines.append(self._describe_maturing(self.applied))
+        if self.immaturity is not None:
+            lines.append(f"Warning: {self.immaturity.describe()}")
         for kind, count in self.bad.items():
             if count:
                 strange = {"outcome": self.strange, "accepted": self.strange_decisions}.get(kind)
                 which = f": {_list_values(strange, count)}" if strange else ""
                 if kind == "time" and self.strange_dates:
                     examples = ", ".join(repr(value) for value in self.strange_dates)
-                    which = f" that can be read (write {SUCH}, not {examples})"
+                    which = f" that can be read (write {SUCH}; not {examples})"
                 if kind == "economics" and self.strange_economics:
                     which = f", e.g. {', '.join(f'{value} ({rows:,})' for value, rows in self.strange_economics)}"
-                lines.append(f"{counted(count, 'row')} not used: {(BAD_ROWS | NO_ECONOMICS)[kind]}{which}.")
+                reason = (BAD_ROWS | OUTCOME_DATES | NO_ECONOMICS)[kind]
+                line = f"{counted(count, 'row')} not used: {reason}{which}."
+                if kind == "time" and count > MANY * self.rows:
+                    lines.insert(1, f"Warning: {line}")
+                else:
+                    lines.append(line)
         if unread := [MEANINGS[kind] for kind in self.unread]:
             lines.append(
                 "With so many rows left out, shares, volumes and the share accepted are biased: say which values mean "
@@ -514,6 +586,15 @@ class History(msgspec.Struct, frozen=True):
         if similar_names is not None:
             lines.append(similar_names)
         return "\n".join(lines)
+
+    def _describe_maturing(self, maturing: Maturing) -> str:
+        """Describe what the pending say, and how long outcomes take."""
+        rows = [row for row in self.segments if row.segment in maturing.open_loans]
+        beliefs = self.beliefs()
+        added = sum(beliefs[row.segment].n - (2 + row.n) for row in rows)
+        pending = sum(row.pending for row in rows)
+        says = f"say as much as {added:,.0f} outcomes" if added >= 0 else "also show that the outcomes say less"
+        return " ".join([f"The {pending:,} pending count according to their age and {says}.", *maturing.describe()])
 
     def _describe_offers(self) -> str:
         """Describe the offers of the applicants, and how exact they are."""
@@ -572,12 +653,16 @@ def fit_history(
     maturity: float | dt.timedelta | None = None,
     half_life: float | dt.timedelta | None = None,
     expire_after: float | dt.timedelta | None = None,
+    outcome_time: str | None = None,
+    maturing: Literal["learn"] | TimingCurves | None = None,
     success: Sequence[object] | None = None,
     failure: Sequence[object] | None = None,
     pending: Sequence[object] | None = None,
     accepted_values: Sequence[object] | None = None,
     rejected_values: Sequence[object] | None = None,
     only_given: bool = False,
+    dates: Order | None = None,
+    sheet: str | None = None,
     gain: str | float | None = None,
     loss: str | float | None = None,
     amount: str | float | None = None,
@@ -599,8 +684,8 @@ def fit_history(
     Parameters
     ----------
     source : path, frame, Ibis table or str
-        A CSV or Parquet file, a folder of Parquet files or a glob pattern; a frame (pandas, polars, pyarrow, a dict of
-        lists); an Ibis table; or, with ``connection``, the name of a table.
+        A CSV, Excel (.xlsx) or Parquet file, a folder of Parquet files or a glob pattern; a frame (pandas, polars,
+        pyarrow, a dict of lists); an Ibis table; or, with ``connection``, the name of a table.
     segment : str or sequence of str
         The column, or columns, that make a segment.
     accepted : str
@@ -620,6 +705,12 @@ def fit_history(
     expire_after : float or timedelta, optional
         Days after which a missing outcome is no longer expected (but not before the maturity). Each segment's
         ``expired`` counts these.
+    outcome_time : str, optional
+        The column of the date when an outcome became known; it needs ``time``. Outcomes after ``as_of`` are pending.
+        Without ``as_of``, the date of the count is not before the last outcome.
+    maturing : "learn" or TimingCurves, optional
+        Let the pending count according to their age, because failures and successes become known at different ages.
+        "learn" learns the timing from the dates and needs ``outcome_time``. It takes the place of ``maturity``.
     success : sequence, optional
         Values of ``outcome`` that mean success, in addition to 1, true and words such as "repaid".
     failure : sequence, optional
@@ -632,6 +723,11 @@ def fit_history(
         Values of ``accepted`` that mean no.
     only_given : bool, default False
         Whether only the given values have a meaning. Texts must then match exactly.
+    dates : {"mdy", "dmy", "ymd"}, optional
+        The order of day, month and year in dates such as 06/01/2011. By default the column decides; if it fits both
+        orders, an error asks for this argument.
+    sheet : str, optional
+        The sheet of an Excel file; by default the first that is not empty.
     gain, loss : str or float, optional
         What a success of each applicant earns and what a failure loses: columns, or one number for all rows. Rejected
         applicants have them too.
@@ -711,26 +807,41 @@ def fit_history(
         most_offers=most_offers,
     )
     priced = economics is not None
+    check_maturing(maturing, time, outcome_time, maturity)
     maturity_days, notes = in_days("maturity", maturity), list[str]()
     with without_engine_warnings(), reading(None if connection is not None else source):
-        table, backend = open_source(source, connection, notes)
+        table, backend = open_source(source, connection, notes, sheet)
         as_given = table
         try:
-            _check_columns(table.columns, columns, {"accepted": accepted, "outcome": outcome, "time": time})
+            single = {"accepted": accepted, "outcome": outcome, "time": time, "outcome_time": outcome_time}
+            _check_columns(table.columns, columns, single)
             if economics is not None:
                 table = with_economics(backend, table, economics, notes)
-            ages = (maturity_days, in_days("half_life", half_life), in_days("expire_after", expire_after))
-            clock = make_clock(backend, table, time, as_of, *ages)
+            order = check_order(dates)
+            half_life_days = in_days("half_life", half_life)
+            ages = (maturity_days, half_life_days, in_days("expire_after", expire_after))
+            known_at = None
+            if outcome_time is not None:
+                table = with_outcome_dates(backend, table, outcome, outcome_time, words, order, notes)
+                known_at = table[CAME]
+            clock = make_clock(backend, table, time, as_of, *ages, known_at, order, notes)
             check_words(backend, table, accepted, outcome, words)
+            if clock is not None and known_at is not None:
+                table = with_date_codes(table, outcome, clock, as_of is not None)
             rows = count_rows(backend, table, columns, accepted, outcome, clock, words, priced)
-            history = _history(rows, columns, None if clock is None else clock.now, priced)
+            history = _history(rows, columns, None if clock is None else clock.now, priced, known_at is not None)
             if economics is not None and history.segments:
                 used = used_rows(backend, table, columns, accepted, outcome, clock, words)
                 names = [f"g{i}" for i in range(len(columns))]
                 history = _with_offers(history, group_offers(backend, used, names, economics, history.rows), economics)
+            if time and clock and history.bad["time"] and not history.segments:
+                check_readable(backend, table, time, clock)
             if maturity_days and clock and not any(row.labels for row in history.segments):
                 check_span(backend, table, clock, maturity_days)
             details: dict[str, Any] = {"maturity": maturity_days, "notes": tuple(notes)}
+            if clock is not None and clock.now is not None and (maturing or history.rows <= NAMED_UP_TO):
+                query = (backend, table, columns, accepted, outcome, clock, words)
+                details |= judge_maturity(history.segments, query, maturing, maturity_days, half_life_days, priced)
             # To name the values without a meaning, the rows must be read again. That is too slow for a warehouse.
             if history.rows <= NAMED_UP_TO:
                 if history.bad["outcome"] or history.bad["accepted"]:
@@ -791,9 +902,12 @@ def _with_offers(history: History, offers: Mapping[tuple[str, ...], SegmentEcono
     return msgspec.structs.replace(history, segments=segments, most_offers=economics.most_offers)
 
 
-def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None, priced: bool) -> History:
+def _history(
+    rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime | None, priced: bool, dated: bool = False
+) -> History:
     """Make a history of the counts of :func:`~lenience.history.counts.count_rows`."""
-    bad = dict.fromkeys([*BAD_ROWS, *(NO_ECONOMICS if priced else ())], 0)
+    kinds = [*BAD_ROWS, *(OUTCOME_DATES if dated else ()), *(NO_ECONOMICS if priced else ())]
+    bad = dict.fromkeys(kinds, 0)
     later = total = 0
     segments = []
     for row in rows:
@@ -821,6 +935,7 @@ def _history(rows: list[dict[str, Any]], columns: list[str], as_of: dt.datetime 
                 s=min(s, n),
                 values=values,
                 expired=int(row.get("expired") or 0),
+                recent=int(row.get("recent") or 0),
             )
         )
     segments.sort(key=lambda segment: segment.segment)

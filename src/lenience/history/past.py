@@ -58,7 +58,13 @@ class PastSegments(msgspec.Struct, frozen=True):
         return {name: count / total for name, count in arrivals.items()}
 
 
-def read_past(source: object, columns: PastColumns, connection: object = None, strict: bool = False) -> PastSegments:
+def read_past(
+    source: object,
+    columns: PastColumns,
+    connection: object = None,
+    strict: bool = False,
+    sheet: str | None = None,
+) -> PastSegments:
     """Count past decisions, and find the group and the scores of each segment.
 
     Parameters
@@ -71,6 +77,8 @@ def read_past(source: object, columns: PastColumns, connection: object = None, s
         A database, or its URL.
     strict
         Whether rows that cannot be used raise an error.
+    sheet
+        The sheet of an Excel file; by default the first that is not empty.
 
     Returns
     -------
@@ -92,7 +100,7 @@ def read_past(source: object, columns: PastColumns, connection: object = None, s
     segments: Sequence[str] = columns.segments
     table, accepted = source, columns.accepted
     if columns.cells or accepted is None:
-        table = _prepared(source, columns)
+        table, sheet = _prepared(source, columns, sheet), None
         segments, accepted = (CELL,) if columns.cells else segments, accepted or EVERYONE
     history = fit_history(
         table,
@@ -100,11 +108,15 @@ def read_past(source: object, columns: PastColumns, connection: object = None, s
         accepted,
         columns.outcome,
         columns.time,
+        dates=columns.dates,
+        sheet=sheet,
         connection=connection,
         as_of=columns.as_of,
         maturity=columns.maturity,
         half_life=columns.half_life,
         expire_after=columns.expire_after,
+        outcome_time=columns.outcome_time,
+        maturing="learn" if columns.maturing else None,
         success=columns.success,
         failure=columns.failure,
         pending=columns.pending,
@@ -149,7 +161,8 @@ def believe(
         rows = tuple(_with_counts(row, *counts.get(row.segment, (0.0, 0.0))) for row in rows)
     groups = [past.groups.get(row.segment, "") for row in rows] if past.groups else None
     scores = [past.scores[row.segment] for row in rows] if past.scores else None
-    return fit_model(rows, model, prior, groups, scores)
+    maturing = past.history.applied if counts is None else None
+    return fit_model(rows, model, prior, groups, scores, maturing)
 
 
 def propose_segments(
@@ -193,10 +206,10 @@ def cell_names(cells: Sequence[DividedColumn]) -> list[str]:
     return [", ".join(labels) for labels in product(*(cell.labels for cell in cells))]
 
 
-def _prepared(source: object, columns: PastColumns) -> ir.Table:
+def _prepared(source: object, columns: PastColumns, sheet: str | None) -> ir.Table:
     from lenience.files.source import open_source
 
-    return prepared_table(open_source(source)[0], columns)
+    return prepared_table(open_source(source, sheet=sheet)[0], columns)
 
 
 def _with_counts(row: SegmentHistory, n: float, s: float) -> SegmentHistory:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import msgspec
 
+from lenience.files.date_formats import Order
 from lenience.files.economics import Economics
 
 CELL = "__cell__"  # a derived column: the name of a row's cell, if columns are cut into bands
@@ -51,6 +52,12 @@ class PastColumns(msgspec.Struct, frozen=True):
         Whether no other value has a meaning; otherwise the usual words count too.
     time
         The column of the decision's date.
+    outcome_time
+        The column of the date when an outcome became known.
+    maturing
+        Whether the pending count according to their age.
+    dates
+        The order of the parts in dates such as 06/01/2011: "mdy", "dmy" or "ymd"; by default the column decides.
     groups
         The columns that say which group a segment belongs to.
     scores
@@ -87,3 +94,6 @@ class PastColumns(msgspec.Struct, frozen=True):
     as_of: str | None = None
     economics: Economics | None = None
     cells: tuple[DividedColumn, ...] = ()
+    outcome_time: str | None = None
+    maturing: bool = False
+    dates: Order | None = None

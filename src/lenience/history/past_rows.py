@@ -1,7 +1,8 @@
 """Queries about single rows of past decisions: who has an outcome, when, in which group, with which score.
 
 Rows have the same meaning as in :func:`lenience.fit_history`: the same expressions decide who was accepted, what an
-outcome is and how a date is read. The table must be held by DuckDB.
+outcome is and how a date is read. The table must be held by DuckDB. Queries fetch all of a result: the connection
+cannot be used for another query before that.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import msgspec
 from lenience.core.errors import InputError
 from lenience.files.source import without_engine_warnings
 from lenience.history.beliefs import BAND, ordered
-from lenience.history.dates import moment_of
+from lenience.history.date_columns import date_column
 from lenience.history.fit import SEPARATOR, History
 from lenience.history.past_columns import CELL, EVERYONE, DividedColumn, PastColumns
 from lenience.history.statuses import BAD, FALSE, TRUE, GivenWords, decision_codes, outcome_codes, trimmed
@@ -65,24 +66,29 @@ def known_outcomes(table: ir.Table, columns: PastColumns, history: History) -> l
 def rejected_since(table: ir.Table, columns: PastColumns, history: History, years: float) -> tuple[dt.date, int]:
     """Return the day ``years`` after the first decision with a known outcome, and the number of rejections since."""
     with _judged(table, columns) as engine:
-        first = engine.execute(f"SELECT min(decided) FROM past WHERE {_is_known(columns, history)}").fetchone()[0]
+        first = engine.execute(f"SELECT min(decided) FROM past WHERE {_is_known(columns, history)}").fetchall()[0][0]
         since: dt.datetime = first + dt.timedelta(seconds=round(years * YEAR))
         where = f"NOT accepted AND outcome IS NULL AND segment IS NOT NULL AND {_happened(columns)} AND decided >= ?"
-        return since.date(), int(engine.execute(f"SELECT count(*) FROM past WHERE {where}", [since]).fetchone()[0])
+        return since.date(), int(engine.execute(f"SELECT count(*) FROM past WHERE {where}", [since]).fetchall()[0][0])
 
 
 def mean_delay(table: ir.Table, columns: PastColumns, history: History, column: str) -> tuple[float, int] | None:
     """Return the mean days from the decision to the date in another column, and the number of outcomes it is based on.
 
-    Return None if that column cannot be the date of the outcome: it is missing for many rows, before the decision, or
-    in the future.
+    Return None if that column cannot be the date of the outcome: it is missing for many rows, before the decision, in
+    the future, or ambiguous.
     """
     ahead = "count(*) FILTER (came > decided), count(*) FILTER (came > current_localtimestamp())"
-    with _judged(table, columns, came=column) as engine:
-        mean, later, future, known = engine.execute(
-            f"SELECT avg(epoch(came - decided)) / 86400, {ahead}, count(*) FROM past "
-            f"WHERE {_is_known(columns, history)}"
-        ).fetchone()
+    try:
+        with _judged(table, columns, came=column) as engine:
+            mean, later, future, known = engine.execute(
+                f"SELECT avg(epoch(came - decided)) / 86400, {ahead}, count(*) FROM past "
+                f"WHERE {_is_known(columns, history)}"
+            ).fetchall()[0]
+    except InputError as error:
+        if "dates" not in error.fields:
+            raise
+        return None
     return (float(mean), int(later)) if known and later >= 0.9 * known and not future else None
 
 
@@ -95,7 +101,7 @@ def span_in_years(table: ir.Table, columns: PastColumns) -> float | None:
         return None
     with _judged(table, columns) as engine:
         query = f"SELECT quantile_cont(epoch(decided), [0.01, 0.99]) FROM past WHERE {_happened(columns)}"
-        ends = engine.execute(query).fetchone()[0]
+        ends = engine.execute(query).fetchall()[0][0]
     return None if ends is None else (ends[1] - ends[0]) / 0.98 / YEAR
 
 
@@ -103,7 +109,7 @@ def accepted_without_outcome(table: ir.Table, columns: PastColumns) -> int:
     """Return how many of those accepted have no outcome in the file."""
     with _judged(table, columns) as engine:
         where = "accepted AND outcome IS NULL AND segment IS NOT NULL"
-        return int(engine.execute(f"SELECT count(*) FROM past WHERE {where}").fetchone()[0])
+        return int(engine.execute(f"SELECT count(*) FROM past WHERE {where}").fetchall()[0][0])
 
 
 def groups_of_rows(table: ir.Table, columns: PastColumns) -> dict[str, str]:
@@ -172,7 +178,8 @@ def cell_expression(table: ir.Table, cells: Sequence[DividedColumn]) -> ir.Strin
 
 def _check_columns(table: ir.Table, columns: PastColumns) -> None:
     """Raise InputError if a column does not exist."""
-    names = [*columns.segments, columns.outcome, columns.accepted, columns.time, *columns.groups, *columns.scores]
+    names = [*columns.segments, columns.outcome, columns.accepted, columns.time, columns.outcome_time]
+    names += [*columns.groups, *columns.scores]
     for name in names:
         if name and name not in table.columns:
             raise InputError.unknown_name("column", name, table.columns, "the columns")
@@ -215,19 +222,23 @@ def _judged(table: ir.Table, columns: PastColumns, **others: str) -> Iterator[An
         further = {}
         for name, column in others.items():
             if name == "came":
-                further[name] = moment_of(backend, ready, column).cast("timestamp")
+                further[name] = date_column(backend, ready, column, columns.dates).cast("timestamp")
             else:
                 cut = next((cell for cell in columns.cells if cell.name == column and name == "grouped"), None)
                 text = trimmed(ready[column].cast("string"))
                 further[name] = text if cut is None else _part_expression(ready, cut)
         decided = ibis.null("timestamp")
         if columns.time is not None:
-            decided = moment_of(backend, ready, columns.time).cast("timestamp")
+            decided = date_column(backend, ready, columns.time, columns.dates).cast("timestamp")
+        known_at = ibis.null("timestamp")
+        if columns.outcome_time is not None:
+            known_at = date_column(backend, ready, columns.outcome_time, columns.dates).cast("timestamp")
         view = ready.select(
             segment=segment,
             accepted=ibis.cases((accepted == TRUE, True), (accepted == FALSE, False)),
             outcome=ibis.cases((outcome == TRUE, 1), (outcome == FALSE, 0), (outcome == BAD, 2)),
             decided=decided,
+            known_at=known_at,
             place=place,
             **further,
         )
@@ -250,6 +261,8 @@ def _is_known(columns: PastColumns, history: History) -> str:
     where = "accepted AND outcome IN (0, 1) AND segment IS NOT NULL"
     if columns.time is not None:
         where += f" AND {_happened(columns)}"
+        if columns.outcome_time is not None and history.as_of is not None:
+            where += f" AND known_at <= TIMESTAMP '{history.as_of:%Y-%m-%d %H:%M:%S.%f}'"
         if columns.maturity and history.as_of is not None:
             cutoff = history.as_of - dt.timedelta(days=columns.maturity)
             where += f" AND decided <= TIMESTAMP '{cutoff:%Y-%m-%d %H:%M:%S.%f}'"

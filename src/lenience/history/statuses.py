@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lenience.core.errors import InputError
+from lenience.files.outcome_words import MOST_NAMED, merge_words, suggest_value
 from lenience.files.vocabulary import MISSING, NO, YES
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 FALSE, TRUE, UNKNOWN, BAD = 0, 1, 2, 3  # the meanings of a value
-MOST_NAMED = 4  # values without a meaning that a message names
 MOST_COMPARED = 1_000  # values of a column among which to look for a similar word
 
 
@@ -184,40 +182,6 @@ def _list_position(kind: Any) -> Any:
     return ibis.udf.scalar.builtin(list_position, signature=((types.Array(kind), kind), types.int32))
 
 
-def merge_words(
-    names: tuple[str, str],
-    no: Sequence[object],
-    yes: Sequence[object],
-    failure: Sequence[object],
-    success: Sequence[object],
-    pending: Sequence[object],
-) -> tuple[list[object], list[object]]:
-    """Return the words that mean no and those that mean yes, including the given ones."""
-    for (first, first_words), (second, second_words) in combinations(
-        ((names[0], success), (names[1], failure), ("pending", pending)), 2
-    ):
-        for word in first_words:
-            if word in second_words:
-                raise InputError.because(
-                    f"must have no value in common; {word!r} is in both",
-                    (first, second),
-                    value=word,
-                    code="conflicting_fields",
-                )
-    reversed_words = [*(word for word in success if word in no), *(word for word in failure if word in yes)]
-    if reversed_words:
-        if not (success and failure):
-            raise InputError.because(
-                f"must both be given, because {reversed_words[0]!r} usually means the opposite",
-                names,
-                value=reversed_words[0],
-                code="missing",
-            )
-        return list(failure), list(success)
-    no, yes = ([word for word in known if word not in pending] for known in (no, yes))
-    return [*no, *failure], [*yes, *success]
-
-
 def as_column_values(column: Any, values: Sequence[object]) -> list[object]:
     """Convert given values to the column's type; on the command line numbers and truth values are text."""
     kind, words = column.type(), [str(value).strip().lower() for value in values]
@@ -248,20 +212,3 @@ def _different(backend: Any, column: Any, most: int) -> list[Any]:
     """Return at most ``most`` different values of the column ``value``, without the missing one."""
     values = backend.to_pyarrow(column.distinct().limit(most)).column("value").to_pylist()
     return [value for value in values if value is not None]
-
-
-def suggest_value(word: str, values: Sequence[str]) -> str | None:
-    """Suggest a value that occurs, for a word that does not.
-
-    Examples
-    --------
-    >>> suggest_value("ausgefalen", ["Ausgefallen", "laufend"]), suggest_value("x", ["b", "a"])
-    ("Did you mean 'Ausgefallen'?", "The values are 'a', 'b'.")
-    """
-    by_lower = {value.lower(): value for value in sorted(values)}
-    similar = get_close_matches(word, by_lower, n=1)
-    if similar:
-        return f"Did you mean {by_lower[similar[0]]!r}?"
-    examples = list(by_lower.values())[: 2 * MOST_NAMED]
-    more = ", …" if len(by_lower) > len(examples) else ""
-    return f"The values are {', '.join(repr(value) for value in examples)}{more}." if examples else None

@@ -7,6 +7,11 @@ from .cells import Cells as Cells
 from .curve import Curve as Curve
 from .from_history import FromHistory as FromHistory
 from .from_history import SelectiveLabelsWarning as SelectiveLabelsWarning
+from .maturing import OpenShares as OpenShares
+from .maturing import TimingCurves as TimingCurves
+from .maturing import evidence_share as evidence_share
+from .maturing import mature_belief as mature_belief
+from .maturing import success_chance as success_chance
 from .neighbours import Neighbours as Neighbours
 from .own_counts import OwnCounts as OwnCounts
 from .own_counts import skeptical as skeptical
@@ -15,3 +20,4 @@ from .protocol import Shrinkage as Shrinkage
 from .protocol import beliefs as beliefs
 from .protocol import shrinkage as shrinkage
 from .shared import Shared as Shared
+from .timing import learn_timing as learn_timing

@@ -1,11 +1,19 @@
 """Bayesian logistic regression: the default feature model.
 
 The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over the rows that prepared it. How much the
-features matter is learnt: three hypotheses, in which the coefficients β_k share a variance of 0.3 (they say next to
-nothing), 3 or 30 (they say nearly everything), run side by side, and each is weighted by how well it predicted the
-labels (:mod:`lenience.models.hypotheses`). Their prior weights, 0.15, 0.6 and 0.25, are close to what 200 labels of
-each of eleven data sets leave on average, starting from equal weights: 0.17, 0.61 and 0.23 (``python -m research
-how_much_features_say``).
+features matter is learnt: hypotheses, in which the coefficients β_k share a variance of 0.3 (they say next to nothing),
+3 or 30 (they say nearly everything), run side by side, and each is weighted by how well it predicted the labels
+(:mod:`lenience.models.hypotheses`). The prior weights 0.15, 0.6 and 0.25 are close to what 200 labels of each of eleven
+data sets leave on average, starting from equal weights: 0.17, 0.61 and 0.23 (``python -m research
+hypothesis-weights``).
+
+Effects may bend. In two further hypotheses the features share their variance (3 or 30) with the columns of
+:mod:`lenience.models.rank_columns`: ranks, their squares and a column for zeros. Straight and bent effects start with
+half of the weight of 3 and 30 each: 0.15, 0.3, 0.12 and 0.3, 0.13. Without a feature of more than two values nothing
+can bend, and there are three hypotheses.
+
+The past may have chosen whose outcome is known. :mod:`lenience.models.selection` adds columns for what this choice
+says, if :meth:`past_choices` tells which rows have a label.
 
 The intercept's prior is about the population. If the features contribute variance s to the log-odds, averaging over
 individuals pulls rates towards ½ as if log-odds were divided by κ = √(1 + πs/8). So the log-odds of the population's
@@ -18,8 +26,10 @@ below the break-even. It is nearer to the first. A model on its own is centred o
 One-hot cells (:meth:`BayesianLogistic.for_cells`) have no intercept and a variance of π²/3 each, so that p is about
 uniform: the model is then independent counts, cell by cell, in the log-odds.
 
-Labels are learnt one at a time by the rank-one updates of :mod:`lenience.models.gaussian`: the work per label or belief
-does not depend on the number of labels seen. Interactions and splines come from a Pipeline in front.
+A single label is learnt by the rank-one update of :mod:`lenience.models.gaussian`: the work per label or belief does
+not depend on the number of labels seen. Several labels at once, such as a history, are learnt by expectation
+propagation (:mod:`lenience.models.batch_learning`), so their order does not matter. Interactions and splines come from
+a Pipeline in front.
 
 Edge cases. Without labels the belief is the prior's. Labels of one class only are no problem, because the prior bounds
 the coefficients. A feature that did not vary in N prepared rows is scaled so that a change of 1 is √N standard
@@ -32,26 +42,33 @@ informative.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.validation import check_cost, number, real
+from lenience.models.batch_learning import learn_labels
 from lenience.models.feature_estimator import FeatureEstimator
 from lenience.models.gaussian import design_rows
-from lenience.models.hypotheses import learn_rows, liken_rows, predict_rows, project_rows
+from lenience.models.hypotheses import liken_rows, predict_rows, project_rows
+from lenience.models.known_directions import Directed, checked_directions, statements
+from lenience.models.rank_columns import RankColumns, find_rank_columns
 from lenience.models.scaling import centre_and_scale
+from lenience.models.selection import Selection, find_selection, prior_of_columns
 
 FEATURE_VARIANCES = (0.3, 3.0, 30.0)
 FEATURE_WEIGHTS = (0.15, 0.6, 0.25)
+BENT_VARIANCES = (3.0, 30.0)  # of the hypotheses in which effects may bend
+LINEAR_AND_BENT_WEIGHTS = (0.15, 0.3, 0.12, 0.3, 0.13)
 RATE_VARIANCE = 0.46
 LIMIT = 6.0
 Numbers = float | tuple[float, ...]
 
 
 class BayesianLogistic(FeatureEstimator):
-    """Logistic regression with a Gaussian belief about its coefficients, updated one label at a time.
+    """Logistic regression with a Gaussian belief about its coefficients, updated by one label or by many at once.
 
     Parameters
     ----------
@@ -71,20 +88,31 @@ class BayesianLogistic(FeatureEstimator):
     limit : float, default 6
         Largest absolute value of a standardised feature.
     hypothesis_weights : tuple of float, optional
-        Prior weights of the hypotheses. By default equal, or (0.15, 0.6, 0.25) for the default hypotheses.
+        Prior weights of the hypotheses, straight ones first. By default equal, or those above for the default
+        hypotheses.
+    bent_variance : float or tuple of float, optional
+        Prior variance of further hypotheses, in which the effect of a feature may bend; () for none. The default is
+        (3, 30) with the default ``feature_variance``, otherwise none.
+    selection : bool, default True
+        Whether the choice of the labelled rows counts as evidence, if :meth:`past_choices` says which they are.
+    monotonic_cst : array_like of int, optional
+        The direction of each feature's effect on success where it is known, as in scikit-learn: 1 rises, -1 falls, 0 is
+        open. Behind a Pipeline it is about the columns that the Pipeline makes.
 
     Examples
     --------
-    >>> X = [[0.0], [1.0], [2.0], [3.0]]
+    >>> X = [[0.0], [1.0], [0.0], [1.0]]
     >>> model = BayesianLogistic().prepare(X)
-    >>> n, mean = model.beliefs([[1.5]])
+    >>> n, mean = model.beliefs([[0.5]])
     >>> float(mean[0].round(6)), float(n[0].round(2))  # before any label, at the mean of the features
     (0.5, 3.24)
-    >>> model.learn(X, [0, 0, 1, 1]).predict_proba([[0.0], [3.0], [float("nan")]])[:, 1].round(2)
-    array([0.11, 0.89, 0.5 ])
-    >>> model.weights_.round(2)  # of the hypotheses, 0.15, 0.6 and 0.25 before
-    array([0.07, 0.54, 0.39])
+    >>> model.learn(X, [0, 1, 0, 1]).predict_proba([[0.0], [1.0], [float("nan")]])[:, 1].round(2)
+    array([0.14, 0.86, 0.5 ])
+    >>> model.weights_.round(2)  # of the three hypotheses, 0.15, 0.6 and 0.25 before
+    array([0.06, 0.55, 0.39])
     """
+
+    _order_matters = False
 
     def __init__(
         self,
@@ -96,6 +124,9 @@ class BayesianLogistic(FeatureEstimator):
         standardise: bool = True,
         limit: float = LIMIT,
         hypothesis_weights: Numbers | None = None,
+        bent_variance: Numbers | None = None,
+        selection: bool = True,
+        monotonic_cst: Any = None,
     ) -> None:
         self.intercept_variance = intercept_variance
         self.feature_variance = feature_variance
@@ -105,6 +136,9 @@ class BayesianLogistic(FeatureEstimator):
         self.standardise = standardise
         self.limit = limit
         self.hypothesis_weights = hypothesis_weights
+        self.bent_variance = bent_variance
+        self.selection = selection
+        self.monotonic_cst = monotonic_cst
 
     @classmethod
     def for_cost(cls, cost: float) -> BayesianLogistic:
@@ -122,11 +156,11 @@ class BayesianLogistic(FeatureEstimator):
 
         Examples
         --------
-        >>> model = BayesianLogistic.for_cost(0.8).prepare([[0.0], [1.0], [2.0]])
-        >>> model.beliefs([[1.0]])[1].round(2)
+        >>> model = BayesianLogistic.for_cost(0.8).prepare([[0.0], [1.0]])
+        >>> model.beliefs([[0.5]])[1].round(2)
         array([0.78])
         """
-        return cls(intercept_mean=_centres(check_cost(cost), FEATURE_VARIANCES))
+        return cls(intercept_mean=_centres(check_cost(cost), (*FEATURE_VARIANCES, *BENT_VARIANCES)))
 
     @classmethod
     def for_cells(cls) -> BayesianLogistic:
@@ -147,30 +181,74 @@ class BayesianLogistic(FeatureEstimator):
         return cls(intercept=False, divided=False, standardise=False, feature_variance=math.pi**2 / 3.0)
 
     def _prepare(self, X: NDArray[np.float64]) -> None:
-        spreads = _each("feature_variance", self.feature_variance)
-        given = self.intercept_variance
-        around = tuple(RATE_VARIANCE * stretch(s) ** 2 for s in spreads) if given is None else given
-        centred = _centres(self._break_even, spreads) if self.intercept_mean is None else self.intercept_mean
-        centres = _each("intercept_mean", centred, len(spreads), positive=False)
-        intercepts = _each("intercept_variance", around, len(spreads))
-        own = FEATURE_WEIGHTS if spreads == FEATURE_VARIANCES else 1.0
-        chosen = own if self.hypothesis_weights is None else self.hypothesis_weights
-        weights = np.array(_each("hypothesis_weights", chosen, len(spreads)))
         real("limit", self.limit, above=0)
         count = X.shape[1]
         self.centre_, self.scale_ = np.zeros(count), np.ones(count)
         if self.standardise:
             self.centre_, self.scale_ = centre_and_scale(X)
-        first = 1 if self.intercept else 0
-        variances = np.empty((len(spreads), count + first))
-        share = max(count - self._spare, 1) if self.divided else 1
-        variances[:, first:] = (np.array(spreads) / share)[:, None]
-        self.means_ = np.zeros(variances.shape)
-        if self.intercept:
-            variances[:, 0], self.means_[:, 0] = intercepts, centres
-        self.covariances_ = np.array([np.diag(each) for each in variances])
-        self.weights_ = weights / weights.sum()
+        straight, bent = _each("feature_variance", self.feature_variance), self._bent()
+        given = len(straight) + len(bent)
+        self.rank_columns_: RankColumns | None = None
+        directions = checked_directions(self.monotonic_cst, count - self._spare)
+        if bent:
+            columns = find_rank_columns(X, count - self._spare, directions)
+            if columns.width:
+                self.rank_columns_ = columns
+                self.bend_centre_, self.bend_scale_ = centre_and_scale(columns.of(X))
+            else:
+                bent = ()  # nothing can bend, so these hypotheses would repeat the others
+        self.selection_: Selection | None = None
+        if self.selection and self.standardise and self._labelled is not None and len(self._labelled) == len(X):
+            self.selection_ = find_selection(self._standardised(X), self._labelled)
+        self._set_prior(straight, bent, given, count)
+        self._directed: Directed | None = None
+        if directions is not None:
+            self._direct(np.append(directions, np.zeros(self._spare, dtype=np.int64)))
         self.labels_ = 0
+
+    def _direct(self, directions: NDArray[np.int64]) -> None:
+        """Restrict the prior to the known directions; how much the features say stays open."""
+        scale = np.empty(0) if self.rank_columns_ is None else self.bend_scale_
+        first = 1 if self.intercept else 0
+        rows = statements(directions, first, self.means_.shape[1], self.rank_columns_, scale)
+        self._directed = Directed(rows, self.weights_.copy(), self.means_.copy(), self.covariances_.copy())
+        self._directed.restrict(self.weights_, self.means_, self.covariances_)
+
+    def _bent(self) -> tuple[float, ...]:
+        """Return the variances of the hypotheses in which effects may bend."""
+        if self.bent_variance is None:
+            return BENT_VARIANCES if self.standardise and self.feature_variance == FEATURE_VARIANCES else ()
+        if isinstance(self.bent_variance, tuple | list) and not self.bent_variance:
+            return ()
+        return _each("bent_variance", self.bent_variance)
+
+    def _set_prior(self, straight: tuple[float, ...], bent: tuple[float, ...], given: int, count: int) -> None:
+        """Set the prior of each hypothesis; ``given`` is their number in the parameters."""
+        spreads = (*straight, *bent)
+        around = tuple(RATE_VARIANCE * stretch(s) ** 2 for s in spreads)
+        if self.intercept_variance is not None:
+            around = _each("intercept_variance", self.intercept_variance, given)[: len(spreads)]
+        centres = _centres(self._break_even, spreads)
+        if self.intercept_mean is not None:
+            centres = _each("intercept_mean", self.intercept_mean, given, positive=False)[: len(spreads)]
+        weights = _default_weights(straight, bent)
+        if self.hypothesis_weights is not None:
+            weights = _each("hypothesis_weights", self.hypothesis_weights, given)[: len(spreads)]
+        first = 1 if self.intercept else 0
+        bends = 0 if self.rank_columns_ is None else self.rank_columns_.width
+        mean, variance = prior_of_columns() if self.selection_ is not None else (np.empty(0), np.empty(0))
+        variances = np.zeros((len(spreads), first + count + bends + mean.size))
+        self.means_ = np.zeros(variances.shape)
+        features = max(count - self._spare, 1)
+        for k, spread in enumerate(spreads):
+            columns = features if k < len(straight) else features + bends
+            end = first + count + (0 if k < len(straight) else bends)
+            variances[k, first:end] = spread / (columns if self.divided else 1)
+        if self.intercept:
+            variances[:, 0], self.means_[:, 0] = around, centres
+        variances[:, first + count + bends :], self.means_[:, first + count + bends :] = variance, mean
+        self.covariances_ = np.array([np.diag(each) for each in variances])
+        self.weights_ = np.array(weights) / np.sum(weights)
 
     @property
     def mean_(self) -> NDArray[np.float64]:
@@ -187,7 +265,9 @@ class BayesianLogistic(FeatureEstimator):
         return covariance
 
     def design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows as the coefficients see them: standardised, missing values at 0, the intercept first.
+        """Return the rows as the coefficients see them: the intercept first, then everything standardised.
+
+        Missing values are at 0. After the features come the columns for bends and for the choices of the past, if any.
 
         Parameters
         ----------
@@ -201,19 +281,37 @@ class BayesianLogistic(FeatureEstimator):
 
         Examples
         --------
-        >>> model = BayesianLogistic().prepare([[0.0], [1.0], [2.0]])
+        >>> model = BayesianLogistic(bent_variance=()).prepare([[0.0], [1.0], [2.0]])
         >>> model.design(np.array([[0.0], [1.0], [np.nan]])).round(2)
         array([[ 1.  , -1.22],
                [ 1.  ,  0.  ],
                [ 1.  ,  0.  ]])
         """
-        first = 1 if self.intercept else 0
-        out = np.empty((len(X), X.shape[1] + first))
-        design_rows(X, self.centre_, self.scale_, self.limit if self.standardise else math.inf, first, out)
+        return self._designed(X, 1 if self.intercept else 0)
+
+    def _standardised(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return features and bends, standardised, without the other columns."""
+        return self._designed(X, 0, selection=False)
+
+    def _designed(self, X: NDArray[np.float64], first: int, selection: bool = True) -> NDArray[np.float64]:
+        limit = self.limit if self.standardise else math.inf
+        features = first + X.shape[1]
+        end = features + (0 if self.rank_columns_ is None else self.rank_columns_.width)
+        columns = None if self.selection_ is None or not selection else self.selection_
+        out = np.empty((len(X), end if columns is None else end + columns.width))
+        design_rows(X, self.centre_, self.scale_, limit, first, out)
+        if self.rank_columns_ is not None:
+            bends = self.rank_columns_.of(X)
+            design_rows(bends, self.bend_centre_, self.bend_scale_, limit, 0, out[:, features:])
+        if columns is not None:
+            out[:, end:] = columns.columns(out[:, first:end])
         return out
 
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        learn_rows(self.design(X), y, weights, self.weights_, self.means_, self.covariances_)
+        if self._directed is not None and not self.labels_:
+            self._directed.restrict(self.weights_, self.means_, self.covariances_, self.design(X), y, weights)
+        else:
+            learn_labels(self.design(X), y, weights, self.weights_, self.means_, self.covariances_)
         self.labels_ += len(y)
 
     def log_odds(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -233,7 +331,7 @@ class BayesianLogistic(FeatureEstimator):
 
         Examples
         --------
-        >>> model = BayesianLogistic().prepare([[0.0], [1.0], [2.0]])
+        >>> model = BayesianLogistic(bent_variance=()).prepare([[0.0], [1.0], [2.0]])
         >>> mean, variance = model.log_odds(np.array([[1.0]]))
         >>> mean.shape, variance.round(2)
         ((1, 3), array([[0.51, 1.  , 5.88]]))
@@ -263,6 +361,15 @@ def _centres(cost: float, spreads: tuple[float, ...]) -> tuple[float, ...]:
     """Return the centre of the intercept's prior for a break-even, under each hypothesis."""
     odds = math.log(cost / (1.0 - cost))
     return tuple(odds * (3.0 + stretch(s)) / 4.0 for s in spreads)
+
+
+def _default_weights(straight: tuple[float, ...], bent: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the prior weights of the hypotheses if none are given."""
+    if straight == FEATURE_VARIANCES and not bent:
+        return FEATURE_WEIGHTS
+    if straight == FEATURE_VARIANCES and bent == BENT_VARIANCES:
+        return LINEAR_AND_BENT_WEIGHTS
+    return (1.0,) * (len(straight) + len(bent))
 
 
 def _each(field: str, given: Numbers, several: int | None = None, positive: bool = True) -> tuple[float, ...]:

@@ -17,31 +17,38 @@ Copies cannot disagree about an error that they share: a classifier that is too 
 further off than its belief says, with any number of copies.
 
 A classifier that has seen one or two labels says 0, 1 or nothing at all. So a copy takes part only after it has drawn
-``ENOUGH`` labels of each class. Until half of the copies take part, the belief is that of
-:class:`~lenience.models.neighbours.Neighbours`: the prior plus the labels counted by nearness. Neighbours also answer
-where a copy's probability is not a number (0/0, which naive Bayes returns far from the data; its warnings are
-suppressed) and for rows with unseen categories, where copies agree only because none has seen them. The likeness of x
-and r is the squared correlation of the copies' probabilities. Missing values are passed to a classifier that supports
-them (by its scikit-learn tags; for a Pipeline, those of its first step); others get the mean of the prepared rows.
+``ENOUGH`` labels of each class. With few labels trees cannot split: every copy then says the same at every row, the
+copies agree, and a policy would reject everybody for good. So until half of the copies tell the typical rows apart, the
+belief is that of :class:`~lenience.models.neighbours.Neighbours`: the prior plus the labels counted by nearness.
+Neighbours also answer where a copy's probability is not a number (0/0, which naive Bayes returns far from the data; its
+warnings are suppressed) and for rows with unseen categories, where copies agree only because none has seen them. The
+likeness of x and r is the squared correlation of the copies' probabilities. Missing values are passed to a classifier
+that supports them (by its scikit-learn tags; for a Pipeline, those of its first step); others get the mean of the
+prepared rows.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
 from lenience.core.validation import whole
 from lenience.models.feature_estimator import FeatureEstimator
 from lenience.models.gaussian import LARGEST
+from lenience.models.label_order import neutral_order
 from lenience.models.neighbours import Neighbours
 
 ENOUGH = 2  # labels of each class that a copy must have drawn before it takes part
 LEAST_COPIES = 5
+SAME = 1e-9  # a copy whose probabilities differ by no more does not tell rows apart
+MANY_ROWS = 20_000  # more are fitted with several threads
+REMEMBERED = 20_000  # rows whose votes are kept: a decision compares a new row with a hundred known ones
 TYPICAL = 100  # prepared rows over which the copies' disagreement is averaged
 
 
@@ -57,7 +64,7 @@ class Bootstrap(FeatureEstimator):
     every : float, default 0.1
         Refit when the number of labels has grown by this share. Ignored for classifiers with ``partial_fit``.
     prior : Belief, optional
-        The belief towards which the ensemble is shrunk. The default is Belief(2, 1).
+        The belief towards which the ensemble is shrunk. The default is worth two labels, centred on the cost.
     random_state : int, RandomState or None
         Seed of the bootstrap weights.
 
@@ -87,7 +94,7 @@ class Bootstrap(FeatureEstimator):
         from sklearn.linear_model import LogisticRegression
         from sklearn.utils import check_random_state
 
-        self.prior_ = Belief(2, 1) if self.prior is None else check_prior(self.prior)
+        self.prior_ = self._prior(self.prior)
         given = LogisticRegression() if self.classifier is None else self.classifier
         if not hasattr(given, "predict_proba"):
             raise InputError("classifier", given, "a classifier with predict_proba")
@@ -98,10 +105,12 @@ class Bootstrap(FeatureEstimator):
         self.rows_, self.outcomes_ = np.empty((0, X.shape[1])), np.empty(0)
         self.draws_ = np.empty((self.copies, 0))
         self.fitted_ = np.zeros(self.copies, dtype=np.bool_)
+        self.varies_ = np.zeros(self.copies, dtype=np.bool_)
         self.near_ = Neighbours(prior=self.prior_).spare(self._spare).prepare(X)
         self.takes_missing_ = _takes_missing(given)
         self._trained_on = 0
-        self._typical = X if len(X) <= TYPICAL else X[self._random.choice(len(X), TYPICAL, replace=False)]
+        self._typical = X[neutral_order(X, np.zeros(len(X)), np.ones(len(X)))[:TYPICAL]]
+        self._known: dict[bytes, NDArray[np.float64]] = {}  # votes by row, until a copy changes
         self._usual: list[tuple[float, float]] = []  # r̄ and ν, until something is learnt
 
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
@@ -110,15 +119,17 @@ class Bootstrap(FeatureEstimator):
         self.draws_ = np.hstack((self.draws_, draws))
         self.near_._learn(X, y, weights)
         self._usual.clear()
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), _few_threads(len(self.outcomes_)):
             if self.incremental_:
                 for k in range(self.copies):
                     self._continue_fit(k, len(y))
+                self._compare(np.flatnonzero(self.fitted_ & ~self.varies_))
             elif len(self.outcomes_) >= (1.0 + self.every) * self._trained_on:
                 self._refit()
 
     def _continue_fit(self, k: int, new: int) -> None:
         """Continue a copy with the newest labels, or start it with all labels once there are enough."""
+        self._known.clear()
         if not self.fitted_[k] and not self._enough(k):
             return
         start = len(self.outcomes_) - new if self.fitted_[k] else 0
@@ -137,6 +148,7 @@ class Bootstrap(FeatureEstimator):
         from sklearn.base import clone
 
         self._trained_on = len(self.outcomes_)
+        self._known.clear()
         for k, member in enumerate(self.members_):
             if not self._enough(k):
                 continue
@@ -144,16 +156,35 @@ class Bootstrap(FeatureEstimator):
             _fit_weighted(fresh.fit, self.rows_, self.outcomes_, np.flatnonzero(self.draws_[k] > 0), self.draws_[k])
             self.members_[k] = fresh
             self.fitted_[k] = True
+        self._compare(np.flatnonzero(self.fitted_))
+
+    def _compare(self, copies: NDArray[np.intp]) -> None:
+        """Find out which of these copies tell typical rows apart."""
+        rows = self._filled(self._typical)
+        for k in copies:
+            rates = self.members_[k].predict_proba(rows)[:, 1]
+            self.varies_[k] = not np.isfinite(rates).all() or np.ptp(rates) > SAME
 
     def _votes(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the success probability at each row by each copy that takes part."""
-        trained = [member for member, fitted in zip(self.members_, self.fitted_, strict=True) if fitted]
-        filled = self._filled(X)
-        with np.errstate(all="ignore"):
-            votes = np.array([member.predict_proba(filled)[:, 1] for member in trained])
+        keys = [row.tobytes() for row in X]
+        new = [i for i, key in enumerate(keys) if key not in self._known]
+        if new:
+            if len(self._known) + len(new) > REMEMBERED:
+                self._known.clear()
+                new = list(range(len(keys)))
+            self._known.update(zip([keys[i] for i in new], self._computed(X[new]).T, strict=True))
+        votes = np.array([self._known[key] for key in keys]).T
         if np.isfinite(votes).all():
             return votes
         return np.where(np.isfinite(votes), votes, self.near_._beliefs(X)[1])
+
+    def _computed(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the votes as the copies give them, which may not be numbers."""
+        trained = [member for member, fitted in zip(self.members_, self.fitted_, strict=True) if fitted]
+        filled = self._filled(X)
+        with np.errstate(all="ignore"), _few_threads(len(X)):
+            return np.array([member.predict_proba(filled)[:, 1] for member in trained])
 
     def _filled(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the rows as the classifier accepts them."""
@@ -161,8 +192,8 @@ class Bootstrap(FeatureEstimator):
 
     @property
     def _begun(self) -> bool:
-        """Whether enough copies take part for their disagreement to mean something."""
-        return bool(self.fitted_.sum() >= max(2.0, self.copies / 2))
+        """Whether enough copies tell rows apart for their disagreement to mean something."""
+        return bool(self.varies_.sum() >= max(2.0, self.copies / 2))
 
     def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if not self._begun:
@@ -218,6 +249,19 @@ def _fit_weighted(
     else:
         used = np.repeat(used, np.ceil(draws[used]).astype(np.int64))
     fit(rows[used], outcomes[used].astype(np.int64), **options)
+
+
+def _few_threads(rows: int) -> AbstractContextManager[Any]:
+    """Use one thread for few rows. There, threads of boosted trees mostly wait for each other."""
+    return nullcontext() if rows > MANY_ROWS else _thread_pools().limit(limits=1)
+
+
+@cache
+def _thread_pools() -> Any:
+    """Return the libraries with threads that are loaded. To find them takes longer than to set them."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _takes_missing(classifier: Any) -> bool:

@@ -39,6 +39,8 @@ class Cells(FeatureEstimator):
     array([3., 2.])
     """
 
+    _order_matters = False
+
     def __init__(self, prior: Any = None) -> None:
         self.prior = prior
 

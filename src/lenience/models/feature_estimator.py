@@ -16,6 +16,7 @@ from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
 from lenience.core.validation import check_cost
 from lenience.models.feature_model import checked_outcomes
+from lenience.models.label_order import neutral_order
 
 if TYPE_CHECKING:
 
@@ -41,6 +42,8 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
     n_features_in_: int
     _break_even: float = 0.5  # a model alone does not know the cost
     _spare: int = 0
+    _order_matters: bool = True  # whether `_learn` depends on the order of its rows
+    _labelled: NDArray[np.bool_] | None = None  # which of the rows to prepare with have a label, if known
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Prepare with the rows and learn their labels.
@@ -77,7 +80,9 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         check_classification_targets(labels)
         self.classes_ = _classes(labels)
         self._prepare(rows)
-        self._learn(rows, (labels == self.classes_[1]).astype(np.float64), _weights(sample_weight, len(rows)))
+        self._learn_in_any_order(
+            rows, (labels == self.classes_[1]).astype(np.float64), _weights(sample_weight, len(rows))
+        )
         return self
 
     def partial_fit(
@@ -126,7 +131,9 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         unknown = set(np.unique(labels)) - set(self.classes_)
         if unknown:
             raise InputError("classes", sorted(unknown), str(self.classes_.tolist()))
-        self._learn(rows, (labels == self.classes_[1]).astype(np.float64), _weights(sample_weight, len(rows)))
+        self._learn_in_any_order(
+            rows, (labels == self.classes_[1]).astype(np.float64), _weights(sample_weight, len(rows))
+        )
         return self
 
     def prepare(self, X: ArrayLike) -> Self:
@@ -171,9 +178,9 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         Examples
         --------
         >>> from lenience.models import BayesianLogistic
-        >>> X = [[0.0], [1.0], [2.0]]
-        >>> before = BayesianLogistic().prepare(X).beliefs([[1.0]])[1]
-        >>> after = BayesianLogistic().centre_on(0.8).prepare(X).beliefs([[1.0]])[1]
+        >>> X = [[0.0], [1.0]]
+        >>> before = BayesianLogistic().prepare(X).beliefs([[0.5]])[1]
+        >>> after = BayesianLogistic().centre_on(0.8).prepare(X).beliefs([[0.5]])[1]
         >>> before.round(2), after.round(2)
         (array([0.5]), array([0.78]))
         """
@@ -201,8 +208,40 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         self._spare = columns
         return self
 
+    def past_choices(self, labelled: ArrayLike) -> Self:
+        """Say which of the rows to prepare with have a known outcome.
+
+        A policy calls this before it prepares its model. If earlier decisions chose whose outcome is known, the choice
+        itself is evidence about the others (:class:`~lenience.models.BayesianLogistic` uses it).
+
+        Parameters
+        ----------
+        labelled : array_like of bool
+            Whether each row has a known outcome.
+
+        Returns
+        -------
+        FeatureEstimator
+            The model itself.
+
+        Examples
+        --------
+        An earlier rule accepted whose features add up to more than 0. Evidence about the opposite end is weak:
+
+        >>> from lenience.models import BayesianLogistic
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(1000, 5))
+        >>> known, y = X.sum(axis=1) > 0, rng.random(1000) < 0.8
+        >>> naive = BayesianLogistic().prepare(X).learn(X[known], y[known])
+        >>> careful = BayesianLogistic().past_choices(known).prepare(X).learn(X[known], y[known])
+        >>> [float(model.beliefs([[-1.0] * 5])[0][0].round()) for model in (naive, careful)]
+        [25.0, 4.0]
+        """
+        self._labelled = np.asarray(labelled, dtype=np.bool_)
+        return self
+
     def learn(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn outcomes, in addition to those learnt before.
+        """Learn outcomes, in addition to those learnt before. The order of the rows does not matter.
 
         Parameters
         ----------
@@ -224,7 +263,7 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
         array([0.75, 0.33])
         """
         rows = self._rows(X)
-        self._learn(rows, checked_outcomes(y, len(rows)), np.ones(len(rows)))
+        self._learn_in_any_order(rows, checked_outcomes(y, len(rows)), np.ones(len(rows)))
         return self
 
     def beliefs(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -341,6 +380,13 @@ class FeatureEstimator(ClassifierMixin, BaseEstimator):
 
     def _numbers(self, X: ArrayLike, *y: ArrayLike, **options: Any) -> Any:
         return numbers(self, X, *y, **options)
+
+    def _learn_in_any_order(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
+        """Learn labels so that their order in the batch does not matter."""
+        if len(y) > 1 and self._order_matters:
+            order = neutral_order(X, y, weights)
+            X, y, weights = X[order], y[order], weights[order]
+        self._learn(X, y, weights)
 
     def _prepare(self, X: NDArray[np.float64]) -> None:
         raise NotImplementedError

@@ -10,9 +10,9 @@ described below. Then
 
 and the Gaussian with these moments is the prior of the next label (assumed-density filtering). A label takes O(d²)
 work, however many came before. If labels come in a random order, a rate of s in n is learnt as (s + 1)/(n + 2) up to
-about 0.01. Sorted labels (all successes first) give larger errors, which is the price of a single pass. An expansion at
-the mode (Laplace) would be as fast, but it pulls rates near 0 or 1 towards ½ by another 0.01, which is a lot if the
-cost is 0.95.
+about 0.01. Sorted labels (all successes first) would give larger errors, so labels that come together are learnt in
+another way (:mod:`lenience.models.batch_learning`). An expansion at the mode (Laplace) would be as fast, but it pulls
+rates near 0 or 1 towards ½ by another 0.01, which is a lot if the cost is 0.95.
 
 The belief at x has the mean and variance of σ(N(m, v)), by Gauss–Hermite quadrature with 24 nodes, or by 65 evenly
 spaced nodes if v is above 12 (errors below 0.001 up to v = 100). The Beta belief with these moments has n = p̂(1 −
@@ -130,7 +130,8 @@ def project(
     for j in range(size):
         xj = x[j]
         m += mean[j] * xj
-        if xj != 0.0:  # one-hot rows are mostly zeros
+        # One-hot rows are mostly zeros, and the coefficients of columns that a hypothesis leaves out are certain.
+        if xj != 0.0 and covariance[j, j] != 0.0:
             row = covariance[j]
             for i in range(size):
                 u[i] += row[i] * xj
@@ -182,6 +183,8 @@ def absorb(
     shrink = (v - spread) / (v * v)
     size = u.size
     for i in range(size):
+        if u[i] == 0.0:
+            continue
         mean[i] += u[i] * shift
         scaled = u[i] * shrink
         row = covariance[i]

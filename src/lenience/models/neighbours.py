@@ -9,7 +9,8 @@ the prior plus the labels counted by nearness. K(t) = e^{−t²/2} with t² divi
 bandwidth b means the same in any dimension. The likeness of x and r is K², as for a Gaussian process with that kernel.
 By default the prior is worth two labels. Its centre is ½, or the cost of the objective inside a policy: from ½ a policy
 with a high cost would accept nobody when many features tell people apart and labels reach few of them. A missing value
-counts as the mean. Only the newest ``most`` labels are used, so memory and decision time are bounded.
+counts as the mean. Only the newest ``most`` labels are used, so memory and decision time are bounded. Labels that come
+in one batch are equally new: of a larger batch, ``most`` labels are chosen at random.
 """
 
 from __future__ import annotations

@@ -7,9 +7,11 @@ no longer final: a policy can pause, wait for outcomes, and resume.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
@@ -23,7 +25,15 @@ if TYPE_CHECKING:
     from lenience.policies.beliefs.exposure import ExposurePolicy
     from lenience.solvers.delayed.plan import DelayedProblem, DelayedSolution
 
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    DiscountRate: TypeAlias = float
+else:  # it may be 0 with a horizon, and must be above 0 otherwise
+    DiscountRate = Annotated[float, Meta(ge=0, le=1e12)]
+
 SECONDS = 3.0  # to prove limits before they are estimated
+SURE = 2.5  # a proof has taken up to so many times the time that was planned
 PROOF_SECONDS = 60.0  # to prove limits that are not estimated
 
 
@@ -50,6 +60,9 @@ class Delayed(
         The mean time from an acceptance to its label.
     offers
         The amounts and break-evens that arrivals bring, instead of the cost. Values are then in money.
+    horizon
+        The number of arrivals in all; by default there is no end. With a horizon, the discount rate may be 0, which is
+        then its default.
 
     Examples
     --------
@@ -63,18 +76,25 @@ class Delayed(
 
     cost: Cost = ABSENT
     arrivals: Rate = ABSENT
-    discount_rate: Rate = ABSENT
+    discount_rate: DiscountRate = ABSENT
     label_delay: Rate = ABSENT
     offers: Offers | None = None
+    horizon: Annotated[int, Meta(ge=1)] | None = None
 
     def __post_init__(self) -> None:
         set_ = msgspec.structs.force_setattr
+        if self.horizon is not None:
+            set_(self, "horizon", whole("horizon", self.horizon, least=1))
+            if self.discount_rate is None:
+                set_(self, "discount_rate", 0.0)
+            one_break_even(self, "Delayed with a horizon")
         for name in ("arrivals", "discount_rate", "label_delay"):
             if getattr(self, name) is None:
                 raise InputError.because("is missing", name, code="missing")
         check_offers(self)
         set_(self, "arrivals", real("arrivals", self.arrivals, above=0))
-        set_(self, "discount_rate", real("discount_rate", self.discount_rate, above=0))
+        if self.horizon is None or self.discount_rate != 0:
+            set_(self, "discount_rate", real("discount_rate", self.discount_rate, above=0))
         delay = number("label_delay", self.label_delay, "above 0")
         if delay <= 0:
             at_once = "For labels that come at once use Discounted.from_rates(cost, arrivals, discount_rate)."
@@ -97,13 +117,17 @@ class Delayed(
 
     @property
     def volume(self) -> float:
-        """λ/r: how many individuals are still to come, each counted at its discount."""
-        return self.arrivals / self.discount_rate
+        """λ/r, or less with a horizon: how many individuals are still to come, each counted at its discount."""
+        if self.horizon is None:
+            return self.arrivals / self.discount_rate
+        if self.discount == 1.0:
+            return float(self.horizon)
+        return self.discount * -math.expm1(self.horizon * math.log(self.discount)) / (1.0 - self.discount)
 
     @property
     def divisible(self) -> bool:
-        """True: the segments' values add up."""
-        return True
+        """Whether the segments' values add up: not with a horizon, because how many come to each is random."""
+        return self.horizon is None
 
     @property
     def discount(self) -> float:
@@ -117,7 +141,7 @@ class Delayed(
     def for_share(self, share: float) -> Delayed:
         """Return the objective of a segment that is a share of the arrivals.
 
-        The segment arrives at the rate qλ.
+        The segment arrives at the rate qλ, and it expects its share of a horizon, at least one individual.
 
         Parameters
         ----------
@@ -135,7 +159,33 @@ class Delayed(
         5.0
         """
         q = real("share", share, above=0, most=1)
-        return msgspec.structs.replace(self, arrivals=q * self.arrivals)
+        own = None if self.horizon is None else max(1, round(q * self.horizon))
+        return msgspec.structs.replace(self, arrivals=q * self.arrivals, horizon=own)
+
+    def discount_at(self, arrival: int) -> float:
+        """Return the discount factor from an arrival to the next.
+
+        With a horizon it is 1 − 1/(number of individuals left), times the discount.
+
+        Parameters
+        ----------
+        arrival : int
+            Number of individuals that came before.
+
+        Returns
+        -------
+        float
+            The factor.
+
+        Examples
+        --------
+        >>> Delayed(0.8, arrivals=50, label_delay=1, horizon=4).discount_at(0)
+        0.75
+        """
+        if self.horizon is None:
+            return self.discount
+        left = self.horizon - arrival
+        return self.discount * (1.0 - 1.0 / left) if left > 1 else 0.0
 
     def weight_of_share(self, share: float) -> float:
         """Return the weight of a segment's own value in the value of the whole.
@@ -192,8 +242,9 @@ class Delayed(
 
         Returns
         -------
-        ExposurePolicy or EstimatedExposurePolicy or OfferExposurePolicy
-            The policy: an OfferExposurePolicy if there are offers or the prior is a MixtureBelief.
+        ExposurePolicy or EstimatedExposurePolicy or OfferExposurePolicy or HorizonExposurePolicy
+            The policy: a HorizonExposurePolicy if there is a horizon, and otherwise an OfferExposurePolicy if there are
+            offers or the prior is a MixtureBelief.
 
         Raises
         ------
@@ -214,6 +265,10 @@ class Delayed(
         from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 
         within = None if seconds is None else real("seconds", seconds, above=0)
+        if self.horizon is not None:
+            from lenience.policies.beliefs.horizon_exposure import HorizonExposurePolicy
+
+            return HorizonExposurePolicy.solve(self, prior, SECONDS if within is None else within)
         if self.offers is not None or isinstance(prior, MixtureBelief):
             from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
 
@@ -223,7 +278,7 @@ class Delayed(
             policy.value(prior)
             return policy
         check_prior(prior)
-        within = SECONDS if within is None else within
+        within = SECONDS / SURE if within is None else within
         if pending_cap is None and look_ahead is None:
             from lenience.solvers.delayed.plan import least_seconds
 
@@ -287,6 +342,7 @@ class Delayed(
         from lenience.policies.beliefs.exposure_certificate import ExposureCertificate
 
         one_break_even(self, "solve_proved")
+        self._check_endless("solve_proved")
         check_prior(prior)
         count = None if rows is None else whole("rows", rows, least=1)
         solution = self._enclose(prior, count, tolerance, pending_cap, look_ahead, seconds)
@@ -360,6 +416,7 @@ class Delayed(
         1.29 3
         """
         one_break_even(self, "enclose")
+        self._check_endless("enclose")
         check_prior(belief, "belief")
         solution = self._enclose(belief, 1, tolerance, None, None, seconds)
         if pending > solution.pending_cap:
@@ -389,6 +446,8 @@ class Delayed(
         >>> Delayed(offers=starter, arrivals=5, discount_rate=0.5, label_delay=0.5).starts(Belief(2, 1))
         True
         """
+        if self.horizon is not None:
+            return bool(self.solve(belief).accepts(belief))
         if self.offers is None and isinstance(belief, Belief):
             return ExposureObjective.starts(self, belief)
         policy = self.solve(belief)
@@ -416,6 +475,7 @@ class Delayed(
         """
         from lenience.solvers.delayed.plan import DelayedProblem
 
+        self._check_endless("This analysis")
         return DelayedProblem(
             n=prior.n,
             s=prior.s,
@@ -425,6 +485,18 @@ class Delayed(
             rate=self.discount_rate,
             resolve=1 / self.label_delay,
         )
+
+    def _check_endless(self, feature: str) -> None:
+        """Raise InputError if there is a horizon, where a feature takes none."""
+        if self.horizon is not None:
+            raise InputError.because(
+                f"{feature} takes a Delayed objective without a horizon",
+                "horizon",
+                value=self.horizon,
+                label="",
+                hint="Use solve(prior), whose policy has limits and values for each number of arrivals left.",
+                code="conflicting_fields",
+            )
 
     def _enclose(
         self,

@@ -27,6 +27,8 @@ else:  # JSON may have null and the two rates instead; an objective always has i
 
 ROWS = 1000  # of a table, by default
 
+START_SECONDS = 2.0  # to prove whether a belief starts, before it is estimated
+
 
 class Discounted(
     StoppingObjective,
@@ -337,8 +339,33 @@ class Discounted(
         True
         """
         if self.offers is None and isinstance(belief, Belief):
-            return StoppingObjective.starts(self, belief)
+            check_prior(belief, "belief")
+            return self._starts(belief)
         return bool(self.solve(belief, rows=1).share_accepted(belief) > 0.0)
+
+    def _starts(self, belief: Belief) -> bool:
+        """Return whether a first acceptance pays: proved if that takes a few seconds, and otherwise estimated."""
+        from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
+        from lenience.solvers.stopping.clairvoyant import gain_of_knowing
+
+        # One acceptance loses at least c − p̂, and all that may follow gains at most volume · E(p − c)⁺.
+        if belief.mean > self.cost:
+            return True
+        if self.cost - belief.mean >= self.volume * gain_of_knowing(belief.n, belief.s, self.cost):
+            return False
+        # Whoever starts at a smaller volume also starts at this one, and a smaller volume is solved in less time.
+        for part in (4096.0, 256.0, 16.0):
+            volume = self.volume / part
+            smaller = Discounted(self.cost, volume / (1.0 + volume))
+            quick = volume > 1.0 and smaller.solve_seconds(belief, 1, 1e-12) < START_SECONDS
+            if quick and StoppingObjective.starts(smaller, belief):
+                return True
+        if self.solve_seconds(belief, 1, 1e-12) < START_SECONDS:
+            return StoppingObjective.starts(self, belief)
+        from lenience.objectives.delayed import Delayed
+
+        prompt = Delayed(self.cost, self.volume, 1.0, 1e-3 / self.volume)
+        return EstimatedExposurePolicy.solve(prompt, belief).limit(belief) != 0
 
     def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
         """Return bounds of what a policy earns from a belief on.

@@ -1,5 +1,6 @@
 from .delay import limit_map as limit_map
 from .delay import value_against_delay as value_against_delay
+from .fairness import plot_price_of_fairness as plot_price_of_fairness
 from .simulate import plot_acceptance_by_arrival as plot_acceptance_by_arrival
 from .simulate import plot_comparison as plot_comparison
 from .simulate import plot_drift as plot_drift

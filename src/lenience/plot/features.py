@@ -24,12 +24,16 @@ DASHES: tuple[Any, ...] = (
 def replay_figure(result: ReplayResult, title: str, money: Money | None = None) -> Figure:
     """Plot total reward against arrivals, and the discounted reward of each policy with its 95% interval.
 
+    A replay in order of time also gets the success rate, and what the first policy accepted, over time.
+
     Rewards are shown in the given money, by default in that of the objective.
     """
-    figure, (left, right) = canvas(2, 5.4, 4.4)
+    figure, (left, right, *others) = canvas(3 if result.periods else 2, 5.4, 4.4)
     shown = money or result.objective.money
     _along(left, result, shown)
     _beside(right, result, shown)
+    for axes in others:
+        _over_time(axes, result)
     figure.suptitle(title, fontsize=10)
     return figure
 
@@ -47,6 +51,22 @@ def _along(left: Axes, result: ReplayResult, money: Money) -> None:
     left.set_xlabel("arrivals")
     label_amounts(left.yaxis, "total reward (not discounted)", money)
     left.legend(frameon=False, fontsize=7, loc="best", handlelength=4)
+
+
+def _over_time(axes: Axes, result: ReplayResult) -> None:
+    """Plot the success rate of all arrivals, and what the first policy accepted, by period."""
+    places, ours = np.arange(len(result.periods)), result.policies[0].policy
+    accepted = [each.success_of_accepted[ours] for each in result.periods]
+    for label, values, colour, dash in (
+        ("success rate of all arrivals", [each.success_rate for each in result.periods], INK, "-"),
+        (f"success rate of those {ours} accepted", [np.nan if a is None else a for a in accepted], BLUE, "--"),
+        (f"share accepted by {ours}", [each.accepted[ours] for each in result.periods], ORANGE, ":"),
+    ):
+        axes.plot(places, 100 * np.array(values), color=colour, linestyle=dash, marker="o", markersize=3, label=label)
+    axes.set_xticks(places, [each.period for each in result.periods], rotation=60, ha="right", fontsize=7)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("%")
+    axes.legend(frameon=False, fontsize=7, loc="best", handlelength=4)
 
 
 def _beside(right: Axes, result: ReplayResult, money: Money) -> None:

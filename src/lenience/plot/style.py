@@ -113,16 +113,16 @@ def label_amounts(axis: Axis, name: str, money: Money) -> None:
             axis.axes.locator_params(axis="x", nbins=4)
 
 
-def canvas(panels: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Create an empty figure with panels side by side, each of the given width and height in inches."""
+def canvas(panels: int, width: float, height: float, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """Create an empty figure with rows of panels side by side, each of the given width and height in inches."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise InputError.missing_package("figures", "matplotlib", "plot") from error
-    figure = Figure(figsize=(width * panels, height), layout="constrained")
+    figure = Figure(figsize=(width * panels, height * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = [figure.add_subplot(1, panels, position + 1) for position in range(panels)]
+    axes = [figure.add_subplot(rows, panels, position + 1) for position in range(rows * panels)]
     for panel in axes:
         panel.spines[["top", "right"]].set_visible(False)
         panel.grid(alpha=0.25, linewidth=0.6)

@@ -9,6 +9,8 @@ from .beliefs.expression import decision_expression as decision_expression
 from .beliefs.forgetting import Forgetting as Forgetting
 from .beliefs.gittins import Gittins as Gittins
 from .beliefs.greedy import Greedy as Greedy
+from .beliefs.horizon_exposure import HorizonCertificate as HorizonCertificate
+from .beliefs.horizon_exposure import HorizonExposurePolicy as HorizonExposurePolicy
 from .beliefs.horizon_offers import HorizonOfferPolicy as HorizonOfferPolicy
 from .beliefs.kl_ucb import KLUCB as KLUCB
 from .beliefs.logistic import Logistic as Logistic

@@ -234,7 +234,8 @@ def _short(value: object) -> str | None:
 
 def label_of_fields(value: msgspec.Struct) -> str:
     """Return the fields of a small struct without a tag, such as a label delay: 'exponential/20/1/0'."""
-    return "/".join(str(_short(getattr(value, field))) for field in value.__struct_fields__)
+    texts = [_short(getattr(value, field)) for field in value.__struct_fields__]
+    return "/".join(text for text in texts if text is not None)
 
 
 def _maker(name: str) -> Callable[..., Policy]:

@@ -76,7 +76,13 @@ def tick_label(number: float) -> str:
     return f"{number:,.10g}".replace("-", "−")
 
 
-def line_chart(series: Sequence[LineSeries], x_label: str, y_label: str, log_x: bool = False) -> Markup:
+def line_chart(
+    series: Sequence[LineSeries],
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    x_ticks: Sequence[tuple[float, str]] = (),
+) -> Markup:
     """Draw lines with a legend below them.
 
     Parameters
@@ -87,6 +93,8 @@ def line_chart(series: Sequence[LineSeries], x_label: str, y_label: str, log_x: 
         The names of the axes.
     log_x : bool, default False
         Whether the horizontal axis is logarithmic.
+    x_ticks : sequence of (float, str), optional
+        The ticks of the horizontal axis with their labels; by default round numbers.
 
     Returns
     -------
@@ -115,10 +123,10 @@ def line_chart(series: Sequence[LineSeries], x_label: str, y_label: str, log_x: 
     room = max(56.0, 28.0 + LETTER * max(len(label) for _, label in labels))  # the axis title is left of the labels
     canvas = Canvas(480, 330, (left, right), span, log_x=log_x, margins=(14, 22, 46, room))
     canvas.vertical_axis(labels, y_label)
-    canvas.horizontal_axis(
-        log_ticks(left, right, 6) if log_x else [(tick, tick_label(tick)) for tick in linear_ticks(left, right)],
-        x_label,
+    round_ticks = (
+        log_ticks(left, right, 6) if log_x else [(tick, tick_label(tick)) for tick in linear_ticks(left, right)]
     )
+    canvas.horizontal_axis(list(x_ticks) or round_ticks, x_label)
     for i, line in enumerate(series):
         canvas.line(zip(line.x, line.y, strict=True), f"series-{i % SERIES_STYLES}", line.label)
     canvas.legend([(f"series-{i % SERIES_STYLES}", line.label) for i, line in enumerate(series)])

@@ -15,8 +15,10 @@ from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, lin
 from lenience.reports.rendering import render
 from lenience.reports.views import ReportTable, TableCell
 from lenience.simulation.replay import ONE_BREAK_EVEN, ReplayResult
-from lenience.simulation.replay_table import replay_tables
+from lenience.simulation.replay_table import period_table, replay_tables
 
+AXIS_LETTERS = 45  # letters that fit under a chart
+SHORT = 4  # letters of a label that fit at its right end
 FEW = 10  # runs below which intervals are too wide to compare policies
 
 
@@ -48,6 +50,9 @@ def describe_best(result: ReplayResult, money: Money | None = None) -> str:
             better.append(f"{outcome.policy} (by {shown.format(-difference, 2)} ± {shown.format(half, 2)})")
     if better:
         return f"{', '.join(better)} earned more than {first.policy}. No other policy did, beyond the 95% interval."
+    if result.seeds == 1 and result.periods:
+        best = max(result.policies, key=lambda outcome: outcome.mean)
+        return f"{best.policy} earned the most in this one run. Every row was replayed once, so there is no interval."
     if result.seeds < FEW:
         runs = f"{counted(result.seeds, 'run')} {plural(result.seeds, 'is', 'are')}"
         return f"{runs} too few to tell whether another policy is ahead of {first.policy}: use at least {FEW}."
@@ -75,10 +80,21 @@ def describe_replay(result: ReplayResult) -> str:
         else "No outcome is known at the start"
     )
     objective = result.objective.describe()
+    drawn = "drawn from the data and arriving in order of their dates" if result.periods else "drawn from the data"
     return (
-        f"{counted(result.seeds, 'run')} of {counted(result.arrivals, 'arrival')} drawn from the data (success rate "
+        f"{counted(result.seeds, 'run')} of {counted(result.arrivals, 'arrival')} {drawn} (success rate "
         f"{even_percent(result.success_rate)}). {known}. {objective[:1].upper()}{objective[1:]}. An outcome is seen "
         "only if the applicant is accepted."
+    )
+
+
+def describe_periods(result: ReplayResult) -> str:
+    """Say what the results over time show: the first and the last success rate, and which policy they are of."""
+    first, last = result.periods[0], result.periods[-1]
+    before, after = even_percent(first.success_rate), even_percent(last.success_rate)
+    return (
+        f"The success rate of all arrivals was {before} at the start ({first.period}) and {after} at the end "
+        f"({last.period}). The table shows what {result.policies[0].policy} accepted and earned."
     )
 
 
@@ -141,6 +157,9 @@ def write_replay_report(
         figures=[_total_chart(result, shown), _reward_chart(result, shown)],
         tables=[_table(*each) for each in replay_tables(result, shown)],
         caption=describe_columns(result, shown),
+        over_time=describe_periods(result) if result.periods else "",
+        period_figures=_period_charts(result, shown) if result.periods else [],
+        period_table=_table(*period_table(result, shown)) if result.periods else None,
     )
     target.write_text(page, encoding="utf-8")
     return target
@@ -156,6 +175,32 @@ def _total_chart(result: ReplayResult, money: Money) -> Markup:
     marks, unit = [float(mark) for mark in result.marks], money.amount(1.0)
     series = [LineSeries(outcome.policy, marks, (unit * outcome.curve).tolist()) for outcome in result.policies]
     return line_chart(series, "arrivals (log scale)", money.axis_label("total reward, not discounted"), log_x=True)
+
+
+def _period_charts(result: ReplayResult, money: Money) -> list[Markup]:
+    """Draw the success rates, and the reward of each policy, over time."""
+    periods, unit = result.periods, money.amount(1.0)
+    places = [float(i) for i in range(1, len(periods) + 1)]
+    ours = result.policies[0].policy
+    accepted = [each.success_of_accepted[ours] for each in periods]
+    seen = [(place, 100 * rate) for place, rate in zip(places, accepted, strict=True) if rate is not None]
+    rates = [
+        LineSeries("success, all", places, [100 * each.success_rate for each in periods]),
+        LineSeries("success, accepted", [place for place, _ in seen], [rate for _, rate in seen]),
+        LineSeries("share accepted", places, [100 * each.accepted[ours] for each in periods]),
+    ]
+    rewards = [
+        LineSeries(outcome.policy, places, [unit * each.reward[outcome.policy] for each in periods])
+        for outcome in result.policies
+    ]
+    step = -(-len(periods) * max(len(each.period) for each in periods) // AXIS_LETTERS)  # labels must not overlap
+    ticks = [(place, each.period) for place, each in list(zip(places, periods, strict=True))[::step]]
+    if len(ticks) > 1 and ticks[-1][0] == places[-1] and len(ticks[-1][1]) > SHORT:
+        ticks.pop()  # a long label at the right end would be cut off
+    return [
+        line_chart(rates, "period", f"{ours}: rates in %", x_ticks=ticks),
+        line_chart(rewards, "period", money.axis_label("reward per arrival"), x_ticks=ticks),
+    ]
 
 
 def _reward_chart(result: ReplayResult, money: Money) -> Markup:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from lenience.analysis.fair_optimum import FairOptimum, PriceOfFairness
 from lenience.analysis.fairness import ConstraintCost, group_fates, segment_fates
 from lenience.analysis.ignored_delay import Ignored
 from lenience.analysis.status_quo import compare_with_status_quo
@@ -29,6 +30,7 @@ from lenience.reports.canvas import percent_ticks
 from lenience.reports.charts import IntervalRow, interval_chart
 from lenience.reports.rendering import render
 from lenience.reports.segment_report_exposure import exposure_section
+from lenience.reports.segment_report_fair import fair_section
 from lenience.reports.segment_report_groups import (
     constraint_section,
     group_section,
@@ -36,6 +38,7 @@ from lenience.reports.segment_report_groups import (
     starter_section,
     status_quo_section,
 )
+from lenience.reports.segment_report_maturing import maturing_sections
 from lenience.reports.views import ReportTable, Section, TableCell, decision_cell
 from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
@@ -60,6 +63,7 @@ def segments_report(
     money: Money | None = None,
     late: Sequence[Exposure] = (),
     ignored: Sequence[Ignored] = (),
+    fair: tuple[FairOptimum, PriceOfFairness] | str | None = None,
 ) -> str:
     """Return the report as the text of an HTML page; :func:`write_segments_report` saves it.
 
@@ -89,6 +93,8 @@ def segments_report(
         The limits of :func:`~lenience.exposure_limits`, if outcomes are delayed.
     ignored : sequence of Ignored, optional
         What ignoring the delay would cost.
+    fair : tuple of FairOptimum and PriceOfFairness, or str, optional
+        The fair optimum at a limit and at every limit, or why it is unknown.
 
     Returns
     -------
@@ -130,6 +136,8 @@ def segments_report(
         sections.append(status_quo_section(compared, shown))
     sections.append(_rejected_section(policies.segments, [row for row in rows if not row.starts], truths))
     sections.append(_rates_section(policies, rows, bool(late)))
+    if history is not None and history.applied is not None:
+        sections += maturing_sections(history, history.applied)
     offers = any(row.offers is not None for row in rows)
     if (truths is not None or len(policies.segments.groups) > 1) and not any(map(has_offers, policies.segments)):
         sections.append(group_section(group_fates(segment_fates(policies, truths)), policies.segments, history))
@@ -137,13 +145,17 @@ def segments_report(
     if (offers or len(policies.segments.groups) > 1) and not late and 0 < shut <= MOST_LISTED:
         rates = truths
         if rates is None and history is not None:
-            past_rates = {row.segment: row.rate or 0.0 for row in history.segments}
+            past_rates = history.rates()
             rates = {name: past_rates.get(name, 0.0) for name in policies.segments.names}
         sections.append(starter_section(starter_groups(policies.segments, rates), truths is not None))
     if outset:
         sections.append(model_section(outset, truths is not None))
     for name, costs in (constraints or {}).items():
         sections.append(constraint_section(name, costs, policies.value().midpoint, shown))
+    if isinstance(fair, str):
+        sections.append(Section("The price of fairness", [f"It was not computed: {fair}."]))
+    elif fair is not None:
+        sections.append(fair_section(*fair, shown))
     sections.append(_segments_section(policies, rows, history, limits, shown))
     if shrinkage is not None:
         sections.append(_evidence_section(shrinkage))
@@ -156,6 +168,7 @@ def segments_report(
         selection="" if history is None else history.selection(),
         warning=f"{warning[0].upper()}{warning[1:]}." if warning else "",
         sections=sections,
+        immaturity="" if history is None or history.immaturity is None else history.immaturity.describe(),
         data_notes="" if history is None else history.describe(),
     )
 

@@ -63,12 +63,15 @@ class Section(msgspec.Struct, frozen=True):
         SVG drawings, e.g. a wide and a narrow one.
     table : ReportTable, optional
         The table below them.
+    side_by_side : bool
+        Whether the figures are different ones, side by side where there is room.
     """
 
     title: str
     paragraphs: Sequence[str] = ()
     figures: Sequence[Markup] = ()
     table: ReportTable | None = None
+    side_by_side: bool = False
 
 
 def decision_cell(text: str, accept: bool | None) -> TableCell:

@@ -2,8 +2,10 @@ from .arrival_counts import ArrivalCounts as ArrivalCounts
 from .band_advice import BandAdvice as BandAdvice
 from .band_advice import advise_bands as advise_bands
 from .capacity import CapacityPrice as CapacityPrice
+from .capacity import capacity_bound as capacity_bound
 from .capacity import capacity_price as capacity_price
 from .exposure_limits import Exposure as Exposure
+from .fico_bands import fico_segments as fico_segments
 from .policies import RefreshReport as RefreshReport
 from .ranking import Applicant as Applicant
 from .ranking import Ranking as Ranking

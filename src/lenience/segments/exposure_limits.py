@@ -38,7 +38,7 @@ TOLERANCE = 1e-4  # relative to the value at the belief
 SECONDS = 1.0  # time limit to prove the limit of one segment, by the solver's estimate
 ALL_SECONDS = 120.0  # time limit for all segments, by the clock
 FINE = 1e-9  # the tolerance of the value of a first acceptance
-SEGMENTS = "Segments with a Delayed objective, such as history.divide(Delayed(…))"
+SEGMENTS = "Segments with a Delayed objective and no horizon, such as history.divide(Delayed(…))"
 
 
 class NotComputed(msgspec.Struct, frozen=True):
@@ -185,7 +185,7 @@ def exposure_limits(
     cells: Sequence[Segment] = listed("segments", segments, SEGMENTS)
     for cell in cells:
         having("segments", cell, "objective", SEGMENTS)
-        if not cell.objective.label_delay:
+        if not cell.objective.label_delay or cell.objective.horizon is not None:
             raise InputError("segments", cell.objective, SEGMENTS)
     out = mapped("pending", pending or {}, "a mapping of segments to numbers pending")
     counts = {name: whole("pending", count, label=f"pending of {name}") for name, count in out.items()}

@@ -4,6 +4,7 @@ from .drifting_worlds import RandomWalk as RandomWalk
 from .drifting_worlds import Redrawn as Redrawn
 from .label_delay import LabelDelay as LabelDelay
 from .late_labels import LateLabels as LateLabels
+from .loan_book import LoanBook as LoanBook
 from .named_worlds import world_named as world_named
 from .named_worlds import world_names as world_names
 from .past_rows import PastRows as PastRows

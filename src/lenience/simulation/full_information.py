@@ -16,18 +16,14 @@ from numpy.typing import NDArray
 from lenience.core.offers import Offers
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.policies.features.baseline_rules import GREEDY
-from lenience.simulation.replay_draws import Draw
+from lenience.simulation.replay_draws import Draw, belief_at_start
 
 
 def hindsight_acceptances(
     rows: NDArray[np.float64], labels: NDArray[np.float64], cost: float | NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Return whether each row is accepted by a model that knows all outcomes. ``cost`` may differ from row to row.
-
-    The model learns the rows in a random order, because files are often sorted and it learns in one pass.
-    """
-    order = np.random.default_rng(0).permutation(len(labels))
-    mean = BayesianLogistic().fit(rows[order], labels[order]).beliefs(rows)[1]
+    """Return whether each row is accepted by a model that knows all outcomes. ``cost`` may differ from row to row."""
+    mean = BayesianLogistic().fit(rows, labels).beliefs(rows)[1]
     return np.asarray(mean > cost)
 
 
@@ -53,10 +49,11 @@ def full_information_acceptances(
     accepted = np.zeros((len(draws), len(draws[0].order)), dtype=np.bool_)
     unused = np.zeros((2, 2))  # a table of thresholds, which the greedy rule does not need
     for run, chance in enumerate(draws):
+        weights, means, covariances = belief_at_start(model, design, labels, chance)
         run_online(
-            GREEDY, 0.0, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:1],
-            model.weights_, model.means_, model.covariances_, cost, np.zeros(len(chance.order)),
-            0.0, 1.0, 0.0, 1.0, unused, False, True, accepted[run],
+            GREEDY, 0.0, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:1], weights,
+            means, covariances, cost, np.zeros(len(chance.order)), 0.0, 1.0, 0.0, 1.0, unused, False, True,
+            accepted[run],
         )  # fmt: skip
     return accepted
 
@@ -87,8 +84,9 @@ def full_information_offers(
     unused = list(label_table(offers, 0.0)[1:])  # The greedy rule does not look labels up.
     for run, chance in enumerate(draws):
         arguments = [
-            costs, costs, chance.order, chance.warm, chance.chances, chance.reference[:1], model.weights_, model.means_,
-            model.covariances_, offers.mean_cost, np.zeros(len(chance.order)), *unused, False, True, accepted[run],
+            costs, costs, chance.order, chance.warm, chance.chances, chance.reference[:1],
+            *belief_at_start(model, design, labels, chance), offers.mean_cost, np.zeros(len(chance.order)), *unused,
+            False, True, accepted[run],
         ]  # fmt: skip
         run_offers_online(GREEDY, 0.0, design, labels, *arguments)
     return accepted

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 from lenience.models.gaussian import belief_size, project, sigmoid
-from lenience.models.hypotheses import absorb_all, learn_rows, mixed, project_all, project_rows
+from lenience.models.hypotheses import absorb_all, mixed, project_all, project_rows
 from lenience.policies.features.baseline_rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
 from lenience.policies.features.effective_discount import offer_q_and_h, own_discount, stretched
 from lenience.simulation.replay_engine import learn_own
@@ -53,8 +53,9 @@ def run_offers_online(
     full_information: bool,
     accepted: NDArray[np.bool_],
 ) -> None:
-    """Write which arrivals of ``order`` (rows of the design X) are accepted, after learning the rows ``warm``.
+    """Write which arrivals of ``order`` (rows of the design X) are accepted.
 
+    The belief given has learnt the rows ``warm``. Rules with a model of their own learn these rows here.
     The arguments from ``amount`` to ``slope`` are the table of label values, for the rule LENIENT.
     """
     several, size = means0.shape
@@ -70,8 +71,6 @@ def run_offers_online(
     if own_model:
         for i in warm:
             learn_own_offer(rule, parameter, X[i], y[i], 1.0, mean_cost, mean_cost, theta, inverse, u)
-    else:
-        learn_rows(X[warm], y[warm], np.ones(warm.size), weights, means, covariances)
     rows = reference.size
     R = X[reference]
     reference_m, reference_v = np.empty((2, rows, several))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.counter_rng import replication_keys
 from lenience.core.errors import InputError
 from lenience.files.columns import read_columns
-from lenience.files.vocabulary import yes_or_no
+from lenience.files.outcome_words import OutcomeWords, Words, read_outcomes
 from lenience.simulation.stream import Stream
 
 
@@ -68,17 +68,32 @@ class PastRows:
         self.rates: NDArray[np.float64] = np.bincount(self.segment, weights=self.outcomes.astype(np.float64)) / count
 
     @classmethod
-    def from_file(cls, file: str, outcome: str = "outcome", segment: str | None = None) -> PastRows:
+    def from_file(
+        cls,
+        file: str,
+        outcome: str = "outcome",
+        segment: str | None = None,
+        success: Words = None,
+        failure: Words = None,
+        pending: Words = None,
+        sheet: str | None = None,
+    ) -> PastRows:
         """Read past rows from a file.
 
         Parameters
         ----------
         file : str
-            The path of a CSV file (as ``fit_history`` reads it) or a Parquet file.
+            The path of a CSV or Excel file (as ``fit_history`` reads it) or a Parquet file.
         outcome : str, optional
             The column of outcomes: 1 or 0, or words such as "repaid" and "default".
         segment : str, optional
             The column of segments.
+        success, failure : str or sequence of str, optional
+            Values of the outcome that mean success and failure, in addition to the usual words.
+        pending : str or sequence of str, optional
+            Values of the outcome that mean "not known yet" (``""`` for empty cells). These rows are left out.
+        sheet : str, optional
+            The sheet of an Excel file.
 
         Returns
         -------
@@ -88,7 +103,7 @@ class PastRows:
         Raises
         ------
         InputError
-            If the file has no such column, or an outcome is neither a success nor a failure.
+            If the file has no such column, or an outcome is neither a success nor a failure nor pending.
 
         Examples
         --------
@@ -101,15 +116,26 @@ class PastRows:
         >>> world.rates.tolist()
         [0.5, 1.0]
         """
-        columns = read_columns(file)
+        columns = read_columns(file, sheet=sheet)
         for column in (outcome, segment):
             if column is not None and column not in columns:
                 raise InputError("column", column, f"one of {', '.join(columns)} of {file}")
-        values = [yes_or_no(str(value)) for value in columns[outcome]]
-        if None in values:
-            value = columns[outcome][values.index(None)]
-            raise InputError(outcome, value, "1 or 0 in every row, or a word such as repaid or default")
-        return cls([value is True for value in values], None if segment is None else np.asarray(columns[segment]))
+        words = OutcomeWords.of(success, failure, pending)
+        values = read_outcomes(outcome, columns[outcome], words)
+        unknown = np.isnan(values)
+        allowed = {str(word).strip().lower() for word in words.pending}
+        for value in np.array(columns[outcome], dtype=object)[unknown]:
+            text = "" if value is None or value != value else str(value).strip().lower()
+            if text not in allowed:
+                raise InputError(
+                    "outcome",
+                    value,
+                    "known in every row",
+                    label=f"column {outcome!r}",
+                    hint=f"Leave such rows out with pending=[{text!r}].",
+                )
+        labels = None if segment is None else np.asarray(columns[segment])[~unknown]
+        return cls(values[~unknown], labels)
 
     def __len__(self) -> int:
         return self.outcomes.size

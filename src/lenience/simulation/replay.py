@@ -9,6 +9,11 @@ Late labels. With a :class:`~lenience.objectives.delayed.Delayed` objective, arr
 becomes known an exponential delay after its acceptance, and no policy learns it earlier. Rewards are discounted by the
 number of the arrival, which removes the noise of the arrival times.
 
+In order. With ``times`` the rows are not drawn with replacement: every run takes some of them at random, each once, and
+they arrive in order of time. If the population drifts, the policies meet the drift, and ``periods`` shows it.
+
+Open is not failed. A row whose outcome is missing or not known yet is left out and counted, never a failure.
+
 Offers. With an objective that has offers, every row has its own amount at stake a and break-even c. An acceptance earns
 a(y − c), in money, and every policy decides each arrival at the arrival's own break-even.
 
@@ -19,6 +24,7 @@ every arrival, including the rejected. What a policy earns less is the price of 
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
@@ -31,8 +37,9 @@ from numpy.typing import ArrayLike, NDArray
 from lenience.core.errors import InputError
 from lenience.core.offer_rows import OfferRows
 from lenience.core.validation import floats, mapped, whole
+from lenience.files.date_formats import Order
+from lenience.files.outcome_words import OutcomeWords, Words, known_or_pending
 from lenience.models.bayesian_logistic import BayesianLogistic
-from lenience.models.feature_model import checked_outcomes
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
@@ -64,14 +71,15 @@ from lenience.simulation.full_information import (
     full_information_offers,
     hindsight_acceptances,
 )
-from lenience.simulation.replay_draws import Draw, draw
+from lenience.simulation.replay_draws import Draw, belief_at_start, draw, draw_in_order
+from lenience.simulation.replay_periods import ReplayPeriod, checked_times, results_by_period
 from lenience.solvers.offers.label_table import label_table
 from lenience.solvers.stopping.threshold_table import threshold_table
 
 OURS = "lenience"
 ONE_BREAK_EVEN = "lenience, one break-even"
 FULL_INFORMATION = "full information"
-POLICIES = "a mapping of names to policies with features"
+POLICIES = "a mapping of names to policies that decide and observe"
 ReplayObjective = Discounted | FiniteHorizon | Delayed
 
 
@@ -94,6 +102,8 @@ class PolicyResult(msgspec.Struct, frozen=True, eq=False):
         The share accepted in each group.
     curve : ndarray
         The mean total reward up to each of the ``marks`` of the replay.
+    decisions : ndarray of bool
+        Whether each arrival was accepted: one row per run, one column per arrival.
     """
 
     policy: str
@@ -103,6 +113,7 @@ class PolicyResult(msgspec.Struct, frozen=True, eq=False):
     accepted: float
     by_group: dict[str, float]
     curve: np.ndarray[Any, np.dtype[np.float64]]
+    decisions: np.ndarray[Any, np.dtype[np.bool_]]
 
     @property
     def mean(self) -> float:
@@ -157,6 +168,12 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
         The results, one per policy. ``result["greedy"]`` selects one by name.
     full_information : PolicyResult
         The result of the default model if it sees the outcome of every arrival.
+    rows : ndarray of int
+        The row of X that arrived: one row per run, one column per arrival, as in each policy's ``decisions``.
+    left_out : int
+        The number of rows that were left out because their outcome is not known.
+    periods : tuple of ReplayPeriod
+        The results over time, if ``times`` were given.
 
     Examples
     --------
@@ -165,6 +182,12 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
     >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
     >>> result["always"].accepted
     1.0
+
+    The decisions, for metrics of your own, such as the success rate of the accepted:
+
+    >>> accepted = result["lenience"].decisions
+    >>> bool(0 < y[result.rows[accepted]].mean() < 1)
+    True
     """
 
     objective: ReplayObjective
@@ -176,6 +199,43 @@ class ReplayResult(msgspec.Struct, frozen=True, eq=False):
     marks: tuple[int, ...]
     policies: tuple[PolicyResult, ...]
     full_information: PolicyResult
+    rows: np.ndarray[Any, np.dtype[np.int64]]
+    left_out: int = 0
+    periods: tuple[ReplayPeriod, ...] = ()
+
+    def decisions_frame(self, backend: str | None = None) -> Any:
+        """Return the decisions of all policies as a data frame.
+
+        Parameters
+        ----------
+        backend : str, optional
+            "pandas", "polars" or "pyarrow"; by default one that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            One row per run and arrival: the numbers of the run, of the arrival and of the row of X, and for each policy
+            whether it accepted.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
+        >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
+        >>> frame = result.decisions_frame("pyarrow")
+        >>> frame.num_rows, frame.column_names[:4]
+        (40, ['run', 'arrival', 'row', 'lenience'])
+        """
+        from lenience.core.frames import to_frame
+
+        runs, arrivals = self.rows.shape
+        columns: dict[str, NDArray[Any]] = {
+            "run": np.repeat(np.arange(runs), arrivals),
+            "arrival": np.tile(np.arange(arrivals), runs),
+            "row": self.rows.ravel(),
+        }
+        columns |= {outcome.policy: outcome.decisions.ravel() for outcome in self.policies}
+        return to_frame({name: values.tolist() for name, values in columns.items()}, backend)
 
     def __getitem__(self, policy: str) -> PolicyResult:
         for result in self.policies:
@@ -295,7 +355,7 @@ def replay(
     X: ArrayLike,
     y: ArrayLike,
     objective: ReplayObjective,
-    policies: Mapping[str, SelectivePolicy] | None = None,
+    policies: Mapping[str, Any] | None = None,
     seeds: int = 50,
     arrivals: int | None = None,
     warm: int = 0,
@@ -303,6 +363,12 @@ def replay(
     first_seed: int = 0,
     progress: Callable[[int], None] | None = None,
     offers: Any = None,
+    *,
+    success: Words = None,
+    failure: Words = None,
+    pending: Words = None,
+    times: Any = None,
+    dates: Order | None = None,
 ) -> ReplayResult:
     """Run every policy online on data with known outcomes, several times.
 
@@ -311,11 +377,15 @@ def replay(
     X : array_like
         The features, one row per individual. NaN means missing.
     y : array_like
-        The outcomes, 0 or 1.
+        The outcomes: 0 or 1, or words such as "repaid" and "default". Rows whose outcome is missing (None or NaN) or
+        pending are left out, and counted as ``left_out``.
     objective : Discounted, FiniteHorizon or Delayed
         What to maximise. With ``Delayed``, labels come late.
-    policies : mapping of str to SelectivePolicy, optional
-        The policies by name; by default ours and its baselines.
+    policies : mapping of str to policy, optional
+        The policies by name; by default ours and its baselines. A policy of your own is any object with two methods:
+        ``decide(X)`` returns whom of the rows to accept, and ``observe(X, accepted, outcomes)`` learns outcomes of
+        accepted rows. If it has ``fit``, every run starts with ``fit(X)`` for the features of all rows; otherwise every
+        run starts with a copy of the object.
     seeds : int, optional
         The number of runs.
     arrivals : int, optional
@@ -332,6 +402,15 @@ def replay(
     offers : optional
         The offer of each row if the objective has offers: a pair of columns (amounts at stake, break-evens), or a list
         of :class:`~lenience.Offer`.
+    success, failure, pending : str or sequence, optional
+        Values of y that mean success, failure, and "not known yet", in addition to the usual words. A value without a
+        meaning raises an error.
+    times : array_like, optional
+        The date, or a number, of each row. Rows then arrive in this order, each at most once in a run, and the result
+        has ``periods``. By default a run has at most half of the rows, so that runs differ; ``arrivals`` allows more.
+        If a run has all rows, there is only one run.
+    dates : {"mdy", "dmy", "ymd"}, optional
+        The order of the parts in times such as "06/01/2011", if no value shows it.
 
     Returns
     -------
@@ -358,18 +437,49 @@ def replay(
     lenience ...
     >>> result.frame("pyarrow").column_names[:3]
     ['policy', 'discounted', 'half_width']
+
+    A policy of your own:
+
+    >>> class Positive:
+    ...     def decide(self, X):
+    ...         return X[:, 0] > 0
+    ...
+    ...     def observe(self, X, accepted, outcomes):
+    ...         pass  # It does not learn.
+    >>> result = replay(X, y, Discounted(cost=0.6, discount=0.98), {"positive": Positive()}, seeds=5)
+    >>> result["positive"].decisions.shape
+    (5, 342)
     """
-    rows, labels, names = _checked(X, y, groups)
-    count = _arrivals(objective, arrivals)
-    stakes = _stakes(objective, offers, len(labels))
+    rows, outcomes, names = _checked(X, y, groups, OutcomeWords.of(success, failure, pending))
+    stakes = _stakes(objective, offers, len(outcomes))
+    moments = None if times is None else checked_times(times, len(outcomes), dates)
+    known_rows = np.flatnonzero(~np.isnan(outcomes))
+    rows, labels, names = rows[known_rows], outcomes[known_rows], names[known_rows]
+    stakes = None if stakes is None else stakes.pick(known_rows)
+    moments = None if moments is None else moments[known_rows]
     runs, start = whole("seeds", seeds, least=1), whole("warm", warm)
+    count = _arrivals(objective, arrivals) if moments is None else _in_order(objective, arrivals, len(labels) - start)
+    if moments is not None and count + start == len(labels):
+        runs = 1
     chosen = dict(default_policies(objective) if policies is None else mapped("policies", policies, POLICIES))
     if not chosen:
         raise InputError.because("must name at least one policy", "policies", code="missing")
+    for name, policy in chosen.items():
+        if not all(callable(getattr(policy, method, None)) for method in ("decide", "observe")):
+            raise InputError.because(
+                f"must have the methods decide(X) and observe(X, accepted, outcomes); {name!r} has not",
+                "policies",
+                value=type(policy).__name__,
+                allowed=POLICIES,
+            )
     weights = _weights(objective, count)
     marks = tuple(int(mark) for mark in np.unique(np.rint(np.geomspace(1, count, 60)).astype(np.int64)))
     accepted_by = {name: np.zeros((runs, count), dtype=np.bool_) for name in chosen}
-    draws = [draw(first_seed + seed, len(labels), count, start) for seed in range(runs)]
+    if moments is None:
+        draws = [draw(first_seed + seed, len(labels), count, start) for seed in range(runs)]
+    else:
+        by_time = np.argsort(moments, kind="stable")
+        draws = [draw_in_order(first_seed + seed, by_time, count, start) for seed in range(runs)]
     done = 0
     for name, policy in chosen.items():
         run = _prepared(policy, rows, labels, objective, count, stakes)
@@ -400,12 +510,16 @@ def replay(
             float(accepted.mean()),
             {group: _share(accepted, names[orders] == group) for group in _ordered(names)},
             totals[:, [mark - 1 for mark in marks]].mean(axis=0),
+            accepted,
         )
 
     return ReplayResult(
         objective, count, start, runs, float(labels.mean()), float(known.mean()), marks,
         tuple(result(name, accepted_by[name]) for name in chosen),
         result(FULL_INFORMATION, informed),
+        known_rows[orders],
+        len(outcomes) - len(labels),
+        () if moments is None else results_by_period(moments[orders], labels[orders], gains, accepted_by),
     )  # fmt: skip
 
 
@@ -442,7 +556,7 @@ def _stakes(objective: ReplayObjective, offers: Any, rows: int) -> OfferRows | N
 
 
 def _prepared(
-    policy: SelectivePolicy,
+    policy: Any,
     rows: NDArray[np.float64],
     labels: NDArray[np.float64],
     objective: ReplayObjective,
@@ -450,7 +564,8 @@ def _prepared(
     stakes: OfferRows | None = None,
 ) -> Callable[[Draw, NDArray[np.bool_]], None]:
     """Return the function that runs a policy: compiled if it has the default model and this objective."""
-    quick = None if objective.label_delay or policy.objective != objective else _quick(policy)
+    same = isinstance(policy, SelectivePolicy) and policy.objective == objective
+    quick = _quick(policy) if same and not objective.label_delay else None
     if quick is not None and stakes is not None:
         return _prepared_offers(policy, quick, rows, labels, objective, arrivals, stakes)
     if quick is None:
@@ -459,17 +574,17 @@ def _prepared(
 
     rule, parameter = quick
     model = policy.fit(rows).model_
-    design, weights, means, covariances = model.design(rows), model.weights_, model.means_, model.covariances_
+    design = model.design(rows)
     gammas = np.array([objective.discount_at(arrival) for arrival in range(arrivals)])
     table = threshold_table(objective.cost, float(min(gammas.max(), 1.0 - 1e-9)))
     refresh = bool(getattr(policy, "refresh", False))
     size = int(getattr(policy, "reference", 100))
 
     def run(chance: Draw, accepted: NDArray[np.bool_]) -> None:
+        weights, means, covariances = belief_at_start(model, design, labels, chance)
         run_online(
             rule, parameter, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:size],
-            weights,
-            means, covariances, table.cost, gammas, *table[1:], refresh, False, accepted,
+            weights, means, covariances, table.cost, gammas, *table[1:], refresh, False, accepted,
         )  # fmt: skip
 
     return run
@@ -496,8 +611,8 @@ def _prepared_offers(
 
     def run(chance: Draw, accepted: NDArray[np.bool_]) -> None:
         arguments: list[Any] = [
-            chance.order, chance.warm, chance.chances, chance.reference[:size], model.weights_, model.means_,
-            model.covariances_, mean_cost, gammas, *table[1:], refresh, False, accepted,
+            chance.order, chance.warm, chance.chances, chance.reference[:size],
+            *belief_at_start(model, design, labels, chance), mean_cost, gammas, *table[1:], refresh, False, accepted,
         ]  # fmt: skip
         run_offers_online(*quick, design, labels, amounts, stakes.cost, *arguments)
 
@@ -528,7 +643,7 @@ def _quick(policy: SelectivePolicy) -> tuple[int, float] | None:
 
 
 def _run_any(
-    policy: SelectivePolicy,
+    policy: Any,
     rows: NDArray[np.float64],
     labels: NDArray[np.float64],
     objective: ReplayObjective,
@@ -537,10 +652,16 @@ def _run_any(
     stakes: OfferRows | None = None,
 ) -> None:
     """Run a policy by its own ``decide`` and ``observe``, and show it each outcome when it is due."""
-    if policy.objective.offers is None:
+    own = not isinstance(policy, SelectivePolicy)
+    if own or policy.objective.offers is None:
         stakes = None  # The policy treats all offers alike.
-    sample = chance.reference[: int(getattr(policy, "reference", 100))]
-    policy.fit(rows).use_reference(rows[sample], None if stakes is None else stakes.pick(sample))
+    if own:
+        policy = copy.deepcopy(policy)
+        if hasattr(policy, "fit"):
+            policy.fit(rows)
+    else:
+        sample = chance.reference[: int(getattr(policy, "reference", 100))]
+        policy.fit(rows).use_reference(rows[sample], None if stakes is None else stakes.pick(sample))
     if len(chance.warm):
         policy.observe(rows[chance.warm], np.ones(len(chance.warm)), labels[chance.warm])
     times, waits = np.arange(len(chance.order), dtype=np.float64), np.zeros(len(chance.order))
@@ -551,6 +672,11 @@ def _run_any(
         while due and due[0][0] <= times[t]:
             row = chance.order[heappop(due)[1]]
             policy.observe(rows[row : row + 1], [True], labels[row : row + 1])
+        if own:
+            accepted[t] = bool(np.asarray(policy.decide(rows[i : i + 1])).ravel()[0])
+            if accepted[t]:
+                heappush(due, (float(times[t] + waits[t]), t))
+            continue
         offer = None if stakes is None else stakes.take(i, i + 1)
         accepted[t] = policy.decide(rows[i : i + 1], float(times[t]), chance.chances[t : t + 1], offer)[0]
         if accepted[t]:
@@ -558,9 +684,9 @@ def _run_any(
 
 
 def _checked(
-    X: ArrayLike, y: ArrayLike, groups: Sequence[Any] | None
+    X: ArrayLike, y: ArrayLike, groups: Sequence[Any] | None, words: OutcomeWords
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-    """Check the data; return the rows, the labels and the group of each row, an empty text without groups."""
+    """Check the data; return the rows, the outcomes (NaN if unknown) and the group of each row ("" without groups)."""
     rows = np.ascontiguousarray(floats("X", X))
     if rows.ndim != 2 or not rows.size:
         raise InputError.because(
@@ -584,7 +710,10 @@ def _checked(
             value=len(names),
             code="length_mismatch",
         )
-    return rows, checked_outcomes(y, len(rows)), names if len(names) else np.full(len(rows), "", dtype=object)
+    outcomes = known_or_pending(y, len(rows), words)
+    if np.isnan(outcomes).all():
+        raise InputError.because("must be known for at least one row", "outcomes", code="insufficient_data")
+    return rows, outcomes, names if len(names) else np.full(len(rows), "", dtype=object)
 
 
 def _ordered(names: NDArray[Any]) -> list[str]:
@@ -606,6 +735,18 @@ def _arrivals(objective: ReplayObjective, arrivals: int | None) -> int:
     if objective.discount == 0.0:
         return 1
     return min(max(math.ceil(math.log(1e-3) / math.log(objective.discount)), 1), 10_000)
+
+
+def _in_order(objective: ReplayObjective, arrivals: int | None, rows: int) -> int:
+    """Return the number of arrivals of a run in order of time, in which each row arrives at most once."""
+    if rows < 1:
+        raise InputError.because("must leave at least one row to decide", "warm", code="insufficient_data")
+    if arrivals is None:
+        return min(_arrivals(objective, None), max(rows // 2, 1))
+    count = whole("arrivals", arrivals, least=1)
+    if count > rows:
+        raise InputError("arrivals", count, f"at most {rows:,}, because each row arrives once in order of time")
+    return count
 
 
 def _weights(objective: ReplayObjective, count: int) -> NDArray[np.float64]:

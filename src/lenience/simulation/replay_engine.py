@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 from lenience.models.gaussian import belief_size, project, sigmoid
-from lenience.models.hypotheses import absorb_all, learn_rows, mixed, project_all, project_rows
+from lenience.models.hypotheses import absorb_all, mixed, project_all, project_rows
 from lenience.policies.features.baseline_rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
 from lenience.policies.features.effective_discount import lenient, own_discount, q_and_h
 from lenience.solvers.stopping.threshold_table import look_up
@@ -44,8 +44,9 @@ def run_online(
     full_information: bool,
     accepted: NDArray[np.bool_],
 ) -> None:
-    """Write which arrivals of ``order`` (rows of the design X) are accepted, after learning the rows ``warm``.
+    """Write which arrivals of ``order`` (rows of the design X) are accepted.
 
+    The belief given has learnt the rows ``warm``. Rules with a model of their own learn these rows here.
     ``parameter`` is the parameter of the rule; for LENIENT it scales the leniency (1: in full). With
     ``full_information`` the model also sees the outcomes of the rejected, which no policy does
     (:mod:`lenience.simulation.full_information`).
@@ -64,8 +65,6 @@ def run_online(
     if own_model:
         for i in warm:
             learn_own(rule, parameter, X[i], y[i], cost, theta, inverse, u)
-    else:
-        learn_rows(X[warm], y[warm], np.ones(warm.size), weights, means, covariances)
     rows = reference.size
     R = X[reference]
     reference_m, reference_v = np.empty((2, rows, several))

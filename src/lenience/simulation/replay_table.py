@@ -56,6 +56,29 @@ def replay_tables(result: ReplayResult, money: Money | None = None) -> list[tupl
     ]
 
 
+def period_table(result: ReplayResult, given: Money | None = None) -> tuple[list[str], list[list[str]]]:
+    """Return the headings and one row per period: the population, and what the first policy did.
+
+    Rewards are shown in the given money, by default in that of the objective.
+    """
+    money, policy = given or result.objective.money, result.policies[0].policy
+    headings = ["period", "arrivals", "success rate", "accepted", "success of accepted", "reward per arrival"]
+    rows = []
+    for each in result.periods:
+        good = each.success_of_accepted[policy]
+        rows.append(
+            [
+                each.period,
+                f"{each.arrivals:,.0f}",
+                even_percent(each.success_rate),
+                even_percent(each.accepted[policy]),
+                "–" if good is None else even_percent(good),
+                money.format(each.reward[policy], 3),
+            ]
+        )
+    return headings, rows
+
+
 def _accepted(outcome: PolicyResult, group: str) -> str:
     """Format the share accepted of a group. In a short run nobody of it may have arrived."""
     share = outcome.by_group[group]

@@ -305,3 +305,14 @@ def test_an_invalid_offer_is_explained_beside_its_field(
         assert re.search(rf'name="{field}"[^>]*aria-invalid="true"', answer.text)
     for name, value in fields.items():
         assert re.search(rf'name="{name}"[^>]*value="{re.escape(value)}"', answer.text)
+
+
+def test_one_offer_for_everyone_is_shown_as_a_rate(engine: Engine) -> None:
+    one = {"type": "discounted", "offers": {"amount": [300], "cost": [0.7], "currency": "$"}, "discount": 0.9}
+    engine.create(objective=one, segments=SEGMENTS)
+    status = _status(engine)
+    assert status.money.currency == "$"
+    assert not status.segment("young").offers_differ
+    assert status.segment("young").next == "accept"
+    engine.create(objective=MANY, segments=SEGMENTS)
+    assert _status(engine).segment("young").offers_differ

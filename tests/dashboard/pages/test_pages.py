@@ -107,7 +107,7 @@ def test_stretches_add_up_to_all_decisions(engine: Engine) -> None:
     assert sum(row.arrivals for row in rows) == standing.totals.arrivals
     assert sum(row.accepted for row in rows) == standing.totals.accepted
     assert width_for(0, 23 * 3_600_000_000) == 3_600_000_000
-    assert width_for(0, 10**16) == 28 * 86_400 * 1_000_000
+    assert width_for(0, 10**16) == 364 * 86_400 * 1_000_000
 
 
 def test_stretches_that_are_over_are_counted_once_unless_a_person_changes_them(

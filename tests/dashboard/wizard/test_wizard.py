@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,6 +18,7 @@ import pytest
 import lenience
 from lenience.core.belief import Belief
 from lenience.history.beliefs import beliefs_of_history
+from lenience.simulation import LoanBook
 from new_policies import CSV, HEADING, OBJECTIVE, Browser, alert
 from serving import Served
 
@@ -83,6 +85,76 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     sizes, good = lenience.models.Shared(3).priors([row.n for row in counted], [row.s for row in counted])
     assert [one["n"] for one in priors] == pytest.approx([a + row.n for a, row in zip(sizes, counted, strict=True)])
     assert [one["s"] for one in priors] == pytest.approx([a + row.s for a, row in zip(good, counted, strict=True)])
+
+
+def test_pending_outcomes_count_by_age(clerk: Browser) -> None:
+    """The warning offers it, the figures show it, and the policy starts with these beliefs."""
+    columns = LoanBook({"A": 0.9, "B": 0.7}, loans=300).draw(seed=1)
+    rows = zip(*({**columns, "granted": ["yes"] * 600}.values()), strict=True)
+    lines = [",".join("" if value is None else str(value) for value in row) for row in rows]
+    answers = clerk.uploaded("\n".join([",".join(columns), *lines]).encode())
+    assert (answers["time"], answers["outcome_time"]) == (["decided"], ["closed"])
+    assert "maturing" not in answers
+    shown = clerk.http.get("/new/beliefs", params=answers)
+    assert "Immature outcomes." in shown.text
+    [offer] = re.findall(r'href="(/new/beliefs[^"]*maturing=yes)"', shown.text)
+    matured = clerk.http.get(html.unescape(offer))
+    assert "Immature outcomes." not in matured.text
+    assert matured.text.count('aria-label="When outcomes become known') == 2  # wide and narrow
+    answers = clerk.answers(matured)
+    assert answers["maturing"] == ["yes"]
+    history = lenience.fit_history(
+        columns, "grade", "granted", "status", "decided", outcome_time="closed", maturing="learn"
+    )
+    objective = clerk.http.get("/new/objective", params={**answers, "model": "own"})
+    assert clerk.answers(objective)["arrivals"] == [str(history.last_year)]
+    made = clerk.post("/new/create", **{**clerk.answers(objective), **OBJECTIVE, "name": "aged"}, state="draft")
+    assert made.status_code == 303, made.text
+    specification = clerk.http.get("/v1/policies/aged?version=1").json()["specification"]
+    priors = {one["name"]: Belief(**one["prior"]) for one in specification["segments"]}
+    assert priors == history.beliefs()
+
+
+def test_maturing_needs_both_dates(clerk: Browser, uploaded: dict[str, Any]) -> None:
+    everyone = {"accepted": "*everyone*", "segment": "approved"}  # so that the region is free for another role
+    for change, field in (
+        ({"maturing": "yes"}, "outcome_time"),
+        ({"maturing": "yes", "outcome_time": "decided", "time": ""}, "outcome_time"),
+        ({"maturing": "yes", "outcome_time": "region", "maturity": "30", **everyone}, "maturity"),
+    ):
+        shown = clerk.http.get("/new/beliefs", params={**uploaded, **change})
+        assert re.search(rf'name="{field}"[^>]*aria-invalid="true"', shown.text), field
+
+
+def test_an_excel_file_with_ambiguous_dates(clerk: Browser) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["nothing here"])
+    sheet = book.create_sheet("Loans")
+    for row in [
+        HEADING.strip().split(","),
+        *([name, "yes", i % 2, f"0{1 + i % 9}/0{1 + i % 7}/2024"] for i, name in enumerate(["north", "south"] * 20)),
+    ]:
+        sheet.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    sent = clerk.http.post(
+        "/new/file",
+        data={"token": clerk.token, "sheet": "Loans"},
+        files={"file": ("past.xlsx", content.getvalue())},
+    )
+    assert sent.status_code == 303, alert(sent)
+    answers = clerk.answers(clerk.http.get(sent.headers["location"]))
+    assert answers["time"] == ["decided"]
+    asked = clerk.http.get("/new/beliefs", params=answers)
+    assert (asked.status_code, "Choose whether the day or the month comes first" in alert(asked)) == (400, True)
+    assert re.search(r'name="dates"[^>]*aria-invalid="true"', asked.text)
+    for order, last in (("mdy", "2024-09"), ("dmy", "2024-07")):
+        shown = clerk.http.get("/new/beliefs", params={**answers, "dates": order})
+        assert f"Counted as of {last}" in shown.text
+    wrong = clerk.http.post(
+        "/new/file", data={"token": clerk.token, "sheet": "Loan"}, files={"file": ("past.xlsx", content.getvalue())}
+    )
+    assert (wrong.status_code, "Did you mean" in alert(wrong)) == (400, True)
 
 
 def test_a_heading_that_is_repeated_is_no_segment(clerk: Browser) -> None:

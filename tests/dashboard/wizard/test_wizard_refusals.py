@@ -29,10 +29,9 @@ def test_a_form_of_another_site_is_refused(clerk: Browser) -> None:
         (b"\x89PNG\r\n\x1a\n\xff\xfe", "not a CSV in UTF-8"),
         ("gr\xf6\xdfe\x81,a\n1,2\n".encode("latin-1"), "not a CSV in UTF-8"),
         (b"a,b\n\x00,1\n", "the file is not a CSV"),
-        (b"PK\x03\x04rest", "an Excel workbook"),
+        (b"PK\x03\x04rest", "an archive"),
         (b"PAR1 and then nothing", "starts like Parquet"),
         (b"just one column\n1\n2\n", "only one column"),
-        (b"a,b,a\n1,2,3\n", "twice"),
         (b"a,,b\n1,2,3\n", "column 2 has none"),
         (b"region,approved,repaid\n", "no rows"),
         (
@@ -100,8 +99,8 @@ def test_an_answer_that_cannot_be_used_gets_a_sentence(
 
 
 def test_a_policy_too_large_to_solve_says_what_to_change(clerk: Browser) -> None:
-    late = {"future": "yearly", "arrivals": "1e9", "rate": "1", "delay": "900", "name": "late"}
-    answers = {**clerk.uploaded(CSV.encode()), **OBJECTIVE, **late}
+    large = {"future": "yearly", "arrivals": "1e11", "rate": "1", "name": "large"}
+    answers = {**clerk.uploaded(CSV.encode()), **OBJECTIVE, **large}
     refused = clerk.post("/new/create", **answers, state="draft")
     assert refused.status_code == 400
     said = alert(refused)

@@ -193,7 +193,11 @@ def test_the_stop_floor_is_the_best_rate_that_is_rejected(objective: Discounted 
         else:
             assert floor == -1.0
     assert policy.stop_floor(1.0) == -1.0
-    assert policy.stop_ceiling == objective.cost
+    # At its horizon a policy stops at every rate. Without one it stops sooner or later if p is at most the cost.
+    finite = objective.horizon is not None
+    assert policy.stop_ceiling == policy.stop_limit == (1.0 if finite else objective.cost)
+    if objective.horizon is not None:
+        assert policy.stop_floor(policy.prior.n + objective.horizon) == 1.0
 
 
 def test_the_boundary_counts_from_the_belief_given() -> None:

@@ -225,9 +225,9 @@ def test_exposure_limits_are_those_at_the_nearest_belief() -> None:
         assert policy._limit(n, mean, 0.3) == float(solved.exposure(2 + k, 1 + j))
     late = Delayed(COST, 40, 0.3, 0.5)
     own = FeaturePolicy(objective=late, random_state=0).fit(X)
-    for q, share in ((0.3, 0.25), (0.4, 0.5), (1.0, 1.0)):
-        of_share = late.for_share(share).solve(Belief(2, 1), tolerance=1e-4)
-        assert own._limit(6.0, 0.6, q) == float(of_share.exposure(6.0, 4.0))
+    for q, mean in ((0.3, 0.6), (0.4, 0.66), (1.0, 0.68)):  # its own belief, not one of a lattice
+        certified = late.for_share(q).enclose(Belief(6.0, 6.0 * mean), tolerance=1e-3)[1]
+        assert own._limit(6.0, mean, q) == pytest.approx(certified, abs=1.5)
     assert policy._limited()
     assert own._limited()
     plain = FeaturePolicy(objective=Discounted(COST, DISCOUNT), random_state=0).fit(X)

@@ -89,10 +89,10 @@ def test_one_offer_for_all_is_one_cost(cost: float, discount: float) -> None:
     X = rng.normal(size=(900, 4))
     odds = X @ np.array([1.2, -0.8, 0.5, 0.0]) + np.log(cost / (1 - cost))
     y = (rng.random(900) < 1 / (1 + np.exp(-odds))).astype(float)
-    plain = FeaturePolicy(objective=Discounted(cost=cost, discount=discount), random_state=0).fit(X[:100])
-    offered = FeaturePolicy(objective=Discounted(offers=Offers([700], [cost]), discount=discount), random_state=0).fit(
-        X[:100]
-    )
+    model = BayesianLogistic(bent_variance=())
+    one, same = Discounted(cost=cost, discount=discount), Discounted(offers=Offers([700], [cost]), discount=discount)
+    plain = FeaturePolicy(model, one, random_state=0).fit(X[:100])
+    offered = FeaturePolicy(model, same, random_state=0).fit(X[:100])
     leniently = 0
     for i in range(100, 900):
         row, waits = X[i : i + 1], i % 3 == 0  # A third of the outcomes stay pending.
@@ -329,3 +329,18 @@ def test_offers_of_rows_may_be_given_in_many_ways() -> None:
     assert menus.best(0, 0.95)[:2] == (9.0, 0.8)
     assert menus.pick(np.array([1, 0])).start.tolist() == [0, 1, 3]
     assert menus.take(1, 2).amount.tolist() == [4.0]
+
+
+def test_a_label_of_the_logistic_model_is_worth_more_where_more_is_at_stake() -> None:
+    """Reference rows with larger amounts raise the value of a label."""
+    X = np.random.default_rng(1).normal(size=(60, 2))
+    objective = Discounted(offers=Offers([1, 5], [0.8, 0.8]), discount=0.95)
+    labels = []
+    for factor in (0.25, 1.0, 4.0):
+        policy = FeaturePolicy(objective=objective, reference=60).fit(X)
+        policy._brought.stake[:] *= factor
+        decided = policy.decide(X[:3], offers=Offer(1, 0.8), chances=np.ones(3))
+        labels.append([one.label_value for one in decided if isinstance(one, OfferedDecision)])
+    low, usual, high = np.array(labels)
+    assert np.all(1.1 * low < usual)
+    assert np.all(1.1 * usual < high)

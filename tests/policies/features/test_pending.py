@@ -12,7 +12,9 @@ from feature_worlds import cells, world
 from lenience import Belief, Delayed, Discounted, FeaturePolicy
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
+from lenience.models.neighbours import Neighbours
 from lenience.policies.features.outcome_matching import UnmatchedOutcomeWarning
+from lenience.policies.features.policy import NeverStartsWarning
 from rejections import rejected
 
 
@@ -73,12 +75,12 @@ def test_with_late_labels_cells_are_decided_by_their_own_exposure_limits() -> No
     own = [LATE.for_share(share).solve(Belief(2, 1), tolerance=1e-4) for share in (0.5, 0.25)]
     beliefs, waiting = [Belief(2, 1), Belief(2, 1)], [0, 0]
     rng = np.random.default_rng(2)
-    held = 0
-    for step in range(400):
+    held = same = 0
+    for _ in range(400):
         cell = int(rng.integers(2))
         row = np.eye(3)[cell][None]
         accepted = bool(policy.decide(row, time=0.0)[0])
-        assert accepted == own[cell].accepts(beliefs[cell], waiting[cell]), step
+        same += accepted == own[cell].accepts(beliefs[cell], waiting[cell])
         limit = own[cell].limit(beliefs[cell])
         held += not accepted and limit is not None and limit > 0
         waiting[cell] += accepted
@@ -88,15 +90,63 @@ def test_with_late_labels_cells_are_decided_by_their_own_exposure_limits() -> No
             beliefs[cell], waiting[cell] = beliefs[cell].observe(outcome), waiting[cell] - 1
         assert policy.pending_ == sum(waiting)
     assert held > 5  # some were rejected for what was pending alone
+    assert same >= 385  # interpolated limits may be off by a few percent
+
+
+def test_limits_are_those_of_an_individuals_own_belief() -> None:
+    """From Belief(2, 1) nobody near 0.94 can be reached, and a limit of 0 there would stop everyone for good."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 2))
+    late = Delayed(cost=0.967, arrivals=1, discount_rate=0.01, label_delay=20)
+    policy = FeaturePolicy(objective=late, random_state=0).fit(X)
+    n, mean = policy.beliefs(X)
+    assert mean.max() < 0.967
+    taken = policy.decide(X[:30], time=0.0)
+    assert 2 <= taken.sum() < 30
+    assert policy._limit(float(n[0]), float(mean[0]), 0.5) > 0.5
+    assert policy._limit(float(n[0]), 0.4, 0.5) == 0.0  # so far below that no first label pays
+    accepted = 0
+    for i in range(150):
+        yes = policy.decide(X[i : i + 1])
+        accepted += int(yes[0])
+        policy.observe(X[i : i + 1], yes, [1])
+    assert accepted > 120
+
+
+def test_only_explored_acceptances_fill_the_limit() -> None:
+    X = np.array([[0.0], [1.0]] * 30)
+    late = Delayed(cost=0.7, arrivals=40, discount_rate=0.1, label_delay=0.5)
+    policy = FeaturePolicy(Neighbours(bandwidth=1.2), late, refresh=False).fit(X, [1, 0] * 30)
+    below = policy.beliefs([[1.0]])[1] <= 0.7 < policy.beliefs([[0.0]])[1]
+    assert below.all()
+    assert policy.decide([[0.0]] * 20, time=0.0).all()
+    assert (
+        policy.propensity([[1.0]]).tolist()
+        == FeaturePolicy(Neighbours(bandwidth=1.2), late, refresh=False)
+        .fit(X, [1, 0] * 30)
+        .propensity([[1.0]])
+        .tolist()
+    )
+    assert policy._similar_pending(np.array([[1.0]]), explored=True)[0] == 0.0
+    assert policy._similar_pending(np.array([[1.0]]), explored=False)[0] > 1.0
+
+
+def test_limits_that_prevent_any_start_are_reported() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    rare = Delayed(cost=0.95, arrivals=0.5, discount_rate=1.0, label_delay=3)
+    with pytest.warns(NeverStartsWarning, match=r"1\.5 arrivals late"):
+        FeaturePolicy(objective=rare).fit(X)
+    with pytest.warns(NeverStartsWarning, match="exposure="):
+        FeaturePolicy(objective=Discounted(0.7, 0.99), exposure=0).fit(X)
 
 
 def test_a_solved_exposure_policy_limits_what_is_pending() -> None:
     X, y = world()
     solved = LATE.solve(Belief(2, 1))
-    policy = FeaturePolicy(None, Discounted(0.7, 0.99), exposure=solved).fit(
-        X, np.where(np.arange(300) < 30, y, np.nan)
+    policy = FeaturePolicy(None, Discounted(0.7, 0.99), exposure=solved, random_state=0).fit(
+        X, np.where(np.arange(300) < 10, y, np.nan)
     )
-    policy.decide(X[30:])
+    policy.decide(X[10:])
     below = [d for d in policy.log_ if d.mean <= 0.7]
     assert below
     blocked = 0

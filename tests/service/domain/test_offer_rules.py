@@ -16,7 +16,7 @@ from lenience import Belief, Bounds, Discounted, MixtureBelief, Offer, Offers
 from lenience.core.certificate import Certificate
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.offer_tables import OfferBody, PromptOfferTable, solve_offer_table
-from lenience.service.domain.rule import Counts, SegmentRule, Verdict, best_offer
+from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 from lenience.service.domain.solved_tables import Effort, load, solve, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 from lenience.solvers.offers.solve import offer_seconds, solve_offers
@@ -304,6 +304,7 @@ def test_the_floor_waits_until_no_offer_is_accepted() -> None:
 
 
 def test_the_best_offer_is_the_first_of_equals() -> None:
+    best_offer = rule(Offers([1.0, 2.0], [0.5, 0.5])).best_offer
     assert best_offer([Offer(1, 0.5), Offer(2, 0.5), Offer(4, 0.5)], 0.5) == Offer(1, 0.5)
     assert best_offer([Offer(1, 0.5), Offer(2, 0.5)], 0.6) == Offer(2, 0.5)
 

@@ -7,6 +7,7 @@ from functools import cache
 import pytest
 
 from lenience import Belief, Discounted, FiniteHorizon
+from lenience.core.errors import InputError
 from lenience.objectives.delayed import Delayed
 from lenience.service.commands.transitions import (
     OverrideRequest,
@@ -23,7 +24,7 @@ from lenience.service.domain.events import Outcome
 from lenience.service.domain.problems import Conflict
 from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.domain.solved_tables import Effort, SolvedTable, load, solve
-from lenience.service.domain.specification import Objective, SegmentProblem
+from lenience.service.domain.specification import Objective, PolicySpecification, SegmentProblem
 from lenience.service.domain.state import DecisionState
 
 
@@ -238,3 +239,9 @@ def test_only_texts_are_stripped() -> None:
     given: dict[str, float | str] = {"region": 1.0, "other": " x "}
     assert strip_values([region], given) == given
     assert strip_values([region], {"region": " north "}) == {"region": "north"}
+
+
+def test_the_service_takes_no_horizon_with_late_outcomes() -> None:
+    with pytest.raises(InputError) as error:
+        PolicySpecification(name="loans", objective=Delayed(0.8, 50, 0.1, 1, horizon=100))
+    assert (error.value.field, error.value.code) == ("horizon", "conflicting_fields")

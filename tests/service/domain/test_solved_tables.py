@@ -14,20 +14,13 @@ from hypothesis import strategies as st
 from lenience import Belief, Bounds, Discounted, FiniteHorizon
 from lenience.core.errors import InputError, TooLargeError
 from lenience.objectives.delayed import Delayed
+from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.optimal import OptimalPolicy
+from lenience.service.domain.exposure_tables import EstimatedTable, ExposureTable, prove_in_time
 from lenience.service.domain.feature_cells import Feature, names_of, segment_of
 from lenience.service.domain.rule import Counts, SegmentRule
-from lenience.service.domain.solved_tables import (
-    ROWS,
-    Effort,
-    ExposureTable,
-    StoppingTable,
-    _in_time,
-    load,
-    solve,
-    steady,
-)
+from lenience.service.domain.solved_tables import ROWS, Effort, StoppingTable, load, solve, steady
 from lenience.service.domain.specification import (
     Objective,
     PolicySpecification,
@@ -225,6 +218,29 @@ def test_late_labels_are_solved_as_well_as_time_allows() -> None:
         solve(_late_segment(1e7), Effort(seconds=1.0))
 
 
+def test_late_labels_of_any_size_are_estimated() -> None:
+    problem, prior = Delayed(0.8, 658, 0.1, 1.4), Belief(338, 262)
+    text = solve(SegmentProblem("x", 1.0, problem, prior, None, 0.0))
+    table = load(text)
+    assert isinstance(table, EstimatedTable)
+    policy = EstimatedExposurePolicy.solve(problem, prior)
+    assert text == solve(SegmentProblem("y", 0.5, problem, prior, None, 0.0))  # the same problem, the same table
+    for successes, failures in ((0, 0), (10, 2), (7, 3), (300, 80), (2000, 520)):
+        assert table.limit(successes, failures) == policy.limit(table.belief(successes, failures))
+    assert not table.proved
+    assert "estimated" in table.statement
+    value, _ = table.value(0, 0, 0)
+    assert value is not None
+    assert policy.certificate.estimate in value
+    for k in (0, 30, 100, 1000):
+        least = table.least_accepted(k)
+        assert least is not None
+        assert table.limit(least, k - least) != 0
+        if least > 0:
+            assert table.limit(least - 1, k - least + 1) == 0
+            assert (prior.s + least - 1) / (prior.n + k) <= table.threshold(0, k) <= (prior.s + least) / (prior.n + k)
+
+
 def _late_segment(arrivals: float) -> SegmentProblem:
     return SegmentProblem("late", 1.0, Delayed(0.8, arrivals, 0.1, 1.0), Belief(2, 1), None, 0.0)
 
@@ -286,11 +302,11 @@ def test_the_tolerance_is_loosened_up_to_the_loosest() -> None:
                 raise TooLargeError("Solving this", seconds=9.0, allowed_seconds=seconds)
             return "solved"
 
-    effort = Effort(late_tolerance=1e-3, seconds=1.0)
-    assert _in_time(cast(Delayed, Slow(0.01)), Belief(2, 1), effort) == cast(ExposurePolicy, "solved")
+    options = (Belief(2, 1), 1e-3, 1e-2, 1.0, None)
+    assert prove_in_time(cast(Delayed, Slow(0.01)), *options) == cast(ExposurePolicy, "solved")
     assert tried == [1e-3, 1e-2]
     with pytest.raises(TooLargeError):
-        _in_time(cast(Delayed, Slow(0.02)), Belief(2, 1), effort)
+        prove_in_time(cast(Delayed, Slow(0.02)), *options)
     assert tried == [1e-3, 1e-2, 1e-3, 1e-2]
 
 

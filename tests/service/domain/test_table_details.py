@@ -11,7 +11,8 @@ import pytest
 
 from lenience import Belief, Delayed, Discounted
 from lenience.policies.beliefs.optimal import OptimalPolicy
-from lenience.service.domain.solved_tables import Effort, ExposureTable, StoppingTable, load, solve, steady
+from lenience.service.domain.exposure_tables import ExposureTable
+from lenience.service.domain.solved_tables import Effort, StoppingTable, load, solve, steady
 from lenience.service.domain.specification import SegmentProblem
 
 LAST = 18  # the last row of the small table: 20 observations with the prior

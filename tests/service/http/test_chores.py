@@ -15,6 +15,7 @@ from apart import awaited
 from engines import Engine
 from lenience.dashboard.app import create_app
 from lenience.service.commands.lifecycle import SolvedVersion, solve_version
+from lenience.service.commands.solve_progress import SolveProgress
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http import service as running
 from lenience.service.http.service import Service
@@ -57,10 +58,10 @@ def test_what_is_asked_for_again_while_it_is_solved_is_solved_once(
 ) -> None:
     solved: list[str] = []
 
-    def slowly(specification: PolicySpecification) -> SolvedVersion:
+    def slowly(specification: PolicySpecification, progress: SolveProgress) -> SolvedVersion:
         solved.append(specification.name)
         time.sleep(0.1)
-        return solve_version(specification)
+        return solve_version(specification, progress)
 
     monkeypatch.setattr(running, "solve_version", slowly)
     cards, loans = (msgspec.convert({**SPEC, "name": name}, PolicySpecification) for name in ("cards", "loans"))

@@ -4,6 +4,9 @@
 
     PYTHONPATH=tests python write_log.py first.db
 
+``second.db`` was written before the log could hold imported decisions, open loans by age and interim statuses. It has a
+policy with offers, too.
+
 Run it again in a later checkout (with another file name) before the stored forms change.
 """
 
@@ -12,16 +15,24 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from engines import Engine
+from lenience.service.domain.offer_requests import OfferRequest
 
-OBJECTIVES = {
+OBJECTIVES: dict[str, dict[str, Any]] = {
     "factor": {"type": "discounted", "cost": 0.8, "discount": 0.99},
     "rates": {"type": "discounted", "cost": 0.8, "arrivals": 20, "discount_rate": 0.1},
     "horizon": {"type": "horizon", "cost": 0.7, "horizon": 120},
     "late": {"type": "delayed", "cost": 0.8, "arrivals": 20, "discount_rate": 0.2, "label_delay": 0.5},
+    "offers": {
+        "type": "discounted",
+        "discount": 0.95,
+        "offers": {"amount": [100.0, 1000.0], "cost": [0.8, 0.8], "share": [0.5, 0.5], "currency": "$"},
+    },
 }
 SEGMENTS = [{"name": "young", "share": 0.6}, {"name": "old", "share": 0.3, "cost": 0.6, "exposure_cap": 4}]
+PLAIN_SEGMENTS = [{"name": "young", "share": 0.6}, {"name": "old", "share": 0.3, "exposure_cap": 4}]
 
 
 def write_log(path: Path) -> None:
@@ -29,10 +40,12 @@ def write_log(path: Path) -> None:
     chance = Random(0)
     engine = Engine(str(path))
     for name, objective in OBJECTIVES.items():
-        engine.create(name=name, objective=objective, segments=SEGMENTS)
+        offers = "offers" in objective
+        engine.create(name=name, objective=objective, segments=PLAIN_SEGMENTS if offers else SEGMENTS)
+        more: dict[str, Any] = {"offer": OfferRequest(amount=100, cost=0.8)} if offers else {}
         for i in range(14):
             segment = "young" if i % 3 else "old"
-            decision = engine.decide(segment, policy=name, reference=f"{name} {i}")
+            decision = engine.decide(segment, policy=name, reference=f"{name} {i}", **more)
             if decision["decision"] == "accept" and i % 5 != 4:
                 engine.outcome(decision["id"], "success" if chance.random() < 0.8 else "failure")
             if decision["decision"] == "accept" and i == 3:
@@ -41,7 +54,7 @@ def write_log(path: Path) -> None:
                 engine.give_up(decision["id"])
             if i == 6:
                 engine.erase(decision["id"])
-        last = engine.decide("young", policy=name)
+        last = engine.decide("young", policy=name, **more)
         engine.override(last["id"], "reject" if last["decision"] == "accept" else "accept")
     assert engine.audit().findings == []
     engine.close()

@@ -71,7 +71,9 @@ def other(value: Any, column: str) -> Any:
     if column in ("amount", "cost", "at_risk"):
         return 0.25 if value is None else value + 0.125
     if value is None:
-        return 1 if column == "policy_id" else 1_900_000_000_000_000 if column.endswith("_at") else "made up"
+        return (
+            1 if column in ("policy_id", "source") else 1_900_000_000_000_000 if column.endswith("_at") else "made up"
+        )
     if isinstance(value, int):
         return value + 1000 if column != "accepted" or value > 1 else 1 - value
     if column == "state":

@@ -17,8 +17,9 @@ from lenience.core.formatting import amount, percent
 from lenience.dashboard.read_models.belief_history import Step
 from lenience.dashboard.read_models.policy_status import SegmentStatus
 from lenience.reports.canvas import Canvas, Point, log_ticks, percent_ticks
+from lenience.service.domain.exposure_tables import ExposureTable
 from lenience.service.domain.offer_tables import OfferTable
-from lenience.service.domain.solved_tables import ExposureTable, SolvedTable, StoppingTable
+from lenience.service.domain.solved_tables import SolvedTable, StoppingTable
 
 LIMITS = (1, 3, 10, 30, 100, 300, 1000)  # exposure limits whose borders are drawn
 PLACES = 90
@@ -28,7 +29,7 @@ class Boundary:
     """The border between accepting and stopping of one table, over a range of n."""
 
     def __init__(self, table: SolvedTable, most: float) -> None:
-        self.cost = table.cost if table.offers is None else min(table.offers.cost)
+        self.cost = table.lowest_cost
         start = table.prior.n
         rows = table.rows if table.horizon is None else min(table.rows, table.horizon)
         reach = max(int(min(most - start, rows - 1)), 1)
@@ -226,7 +227,7 @@ def _way(segment: SegmentStatus, path: Sequence[Step]) -> list[Point]:
         point = (start + known, table.belief(step.successes, step.failures).mean)
         if point != way[-1]:
             way.append(point)
-    now = (start + counts.successes + counts.failures, segment.belief.mean)
+    now = (start + counts.good + counts.bad, segment.belief.mean)
     return way if way[-1] == now else [*way, now]
 
 

@@ -39,7 +39,7 @@ def _drawn(name: str, accepted: AcceptedOffers, recent: Sequence[RecentOffer], n
     canvas = Canvas(440 if narrow else 960, 360 if narrow else 380, ends, (low, high), log_x=True)
     across = [float(amount) for amount in np.geomspace(*ends, PLACES)]
     edge = [(amount, accepted.highest(amount)) for amount in across]
-    pays = [(amount, min(rate, top)) for amount, top in edge]
+    pays = [(amount, min(accepted.paying(amount), top)) for amount, top in edge]
     foot = [(ends[0], low), (ends[1], low)]
     canvas.area(edge, pays, "lenient", "Accepted to learn: the outcome is worth more than the expected loss")
     canvas.area(pays, foot, "paying", "Accepted: the expected profit is above 0")

@@ -77,12 +77,16 @@ def spread(places: Sequence[float], apart: float = APART, low: float = 14.0, hig
 
 
 def time_ticks(first: int, last: int, width: int, most: int) -> list[tuple[float, str]]:
-    """Return round times between two times, labelled with hours or with days.
+    """Return round times between two times, labelled with hours, with days, or over more than a year with months.
 
     >>> day = 86_400_000_000
     >>> [words for _, words in time_ticks(0, 28 * day, 7 * day, 4)]
     ['1 Jan', '8 Jan', '15 Jan', '22 Jan', '29 Jan']
+    >>> [words for _, words in time_ticks(0, 900 * day, 28 * day, 4)]
+    ['Jan 1970', 'Jan 1971', 'Jan 1972']
     """
+    if last - first > 400 * DAY:
+        return _month_ticks(first, last, most)
     hours = last - first <= 2 * DAY
     steps = (
         (60, 300, 900, 3600, 10_800, 21_600, 43_200) if hours else (86_400, 604_800, 1_209_600, 2_419_200, 7_257_600)
@@ -91,6 +95,22 @@ def time_ticks(first: int, last: int, width: int, most: int) -> list[tuple[float
     start = -(-first // step) * step
     form = "%H:%M" if hours else "%-d %b"
     return [(at, datetime.fromtimestamp(at / 1e6, UTC).strftime(form)) for at in range(start, last + 1, step)]
+
+
+def _month_ticks(first: int, last: int, most: int) -> list[tuple[float, str]]:
+    """Return the starts of months between two times, at most ``most`` of them if possible."""
+    begin = datetime.fromtimestamp(first / 1e6, UTC)
+    months = (last - first) / (30.44 * DAY)
+    step = next((size for size in (3, 6, 12, 24, 60, 120) if months / size <= most), 240)
+    ticks = []
+    for month in range(0, 12 * 300, step):
+        at = datetime(begin.year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
+        stamp = at.timestamp() * 1e6
+        if stamp > last:
+            break
+        if stamp >= first:
+            ticks.append((stamp, at.strftime("%b %Y")))
+    return ticks
 
 
 def dumbbells(rows: Sequence[Row]) -> list[Markup]:

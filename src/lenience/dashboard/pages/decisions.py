@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import msgspec
 from litestar import Request, Response, get, post
 from litestar.params import FromPath, FromQuery, Parameter
-from sqlalchemy import select
+from sqlalchemy import Connection, func, select
 
 from lenience.core.money import Money
 from lenience.dashboard.read_models.policy_status import policy_names
@@ -116,8 +116,9 @@ async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Res
     visitor = _may(request, ROLES[kind])
     outcome = form.get("outcome")
     override = None
-    if kind in ("outcome", "correction") and outcome not in ("success", "failure"):
-        raise BadRequest("outcome must be success or failure")
+    reports = ("success", "failure") if kind == "correction" else ("success", "failure", "late", "current")
+    if kind in ("outcome", "correction") and outcome not in reports:
+        raise BadRequest(f"outcome must be {' or '.join(reports)}")
     if kind == "override":
         try:
             override = msgspec.convert(
@@ -132,6 +133,7 @@ async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Res
         _kind(kind),
         outcome if kind in ("outcome", "correction") else None,
         override,
+        str(form.get("outcome_at") or "") or None,
     )
     answer = msgspec.json.decode((await service.perform(change)).body, type=OutcomeAnswer)
     return redirect(f"/decisions/{identity}", RECORDED[kind] if answer.recorded else ALREADY)
@@ -160,13 +162,19 @@ def decided_offers(service: Service, identities: list[str]) -> dict[str, Decided
     offers = {}
     with service.store.read() as connection:
         for row in connection.execute(query.where(table.c.id.in_(identities), table.c.amount.is_not(None))):
-            version = service.registry.version(connection, row.policy_id, row.version)
+            version = service.registry.version(connection, row.policy_id, row.version or _newest(connection, row))
             # A shadow version may have had offers where the version that decided has one break-even.
             currency = version.specification.objective.offers
             money = currency.money if currency is not None else Money(1.0)
             profit = realised_profit(row.status, row.amount, row.cost)
             offers[row.id] = DecidedOffer(money, row.amount, row.cost, profit)
     return offers
+
+
+def _newest(connection: Connection, row: Any) -> int:
+    """Return the newest version of the policy of an imported decision."""
+    numbers = select(func.max(schema.version.c.number)).where(schema.version.c.policy_id == row.policy_id)
+    return int(connection.execute(numbers).scalar_one())
 
 
 def _may(request: Req, role: str) -> Visitor:

@@ -19,6 +19,7 @@ from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import (
     PastCountsCache,
     TimeBucketCache,
+    imported_since,
     midnight,
     span,
     time_of,
@@ -28,6 +29,8 @@ from lenience.dashboard.rendering import ago, count, natural, page, part, redire
 from lenience.dashboard.session import checked_form
 from lenience.segments.starting import known_to_lose
 from lenience.service.domain.clock import now
+from lenience.service.domain.overall import OVERALL, PERIOD_CAPACITY
+from lenience.service.domain.reason_parts import again_text
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
 from lenience.service.storage.policy_cache import PolicyRecord
@@ -88,6 +91,11 @@ class Overview(msgspec.Struct, frozen=True):
     attention: list[Notice]
     profits: dict[str, PolicyProfit]  # of the policies with offers, by name
     currencies: list[CurrencyProfit]
+
+    @property
+    def imported(self) -> int:
+        """The number of decisions that were imported."""
+        return sum(segment.imported for policy in self.policies for segment in policy.segments)
 
     @property
     def in_units(self) -> bool:
@@ -164,6 +172,11 @@ def read_overview(service: Service, past: PastCountsCache, profits: ProfitCache)
         today = Today()
         since = midnight()
         for policy in policies:
+            imported = imported_since(connection, policy.record.chain, since)
+            today.decisions -= imported.arrivals
+            today.accepted -= imported.accepted
+            today.successes -= imported.successes
+            today.outcomes -= imported.successes + imported.failures
             for segment in policy.segments:
                 before = past.counts(connection, segment.chain, since)
                 counts = segment.counts
@@ -233,6 +246,14 @@ def attention(policy: PolicyStatus, oldest: dict[int, int]) -> list[Notice]:
         verb = "is" if len(full) == 1 else "are"
         text = f"{policy.name}: {_named(full)} {verb} at the exposure limit. New applicants wait for outcomes."
         notices.append(Notice("wait", text, link))
+    waiting = next((segment for segment in policy.segments if segment.verdict.rule in OVERALL), None)
+    if waiting is not None:
+        kind, limits = waiting.verdict.rule, policy.version.overall
+        period = limits.capacity.per if limits is not None and limits.capacity is not None else ""
+        reached = (
+            f"this {period}'s capacity is used" if kind == PERIOD_CAPACITY else "the cap of all segments is reached"
+        )
+        notices.append(Notice("wait", f"{policy.name}: {reached}. {again_text(waiting.rule, kind)}", link))
     never_started = [segment for segment in policy.segments if segment.never_started]
     losing = [segment.name for segment in never_started if known_to_lose(segment.belief, segment.cost)]
     if losing:

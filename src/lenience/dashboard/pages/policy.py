@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Request, Response, get, post
 from litestar.params import Parameter
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 
 from lenience.dashboard.figures import offers as offer_figure
 from lenience.dashboard.figures.boundary import picture, sparkline
 from lenience.dashboard.read_models.accepted_offers import recent_offers
 from lenience.dashboard.read_models.belief_history import Step, belief_path
-from lenience.dashboard.read_models.policy_description import describe_objective, example_request
+from lenience.dashboard.read_models.policy_description import describe_limits, describe_objective, example_request
 from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus, read_policy_status
 from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.read_models.prospects import Prospects
@@ -24,12 +24,13 @@ from lenience.dashboard.short_names import without_features
 from lenience.service.commands.lifecycle import NEXT, ChangeState
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.clock import iso_time
-from lenience.service.domain.events import Decided, State, StateChanged, VersionCreated, read
+from lenience.service.domain.events import Decided, ImportStarted, State, StateChanged, VersionCreated, read
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
+from lenience.service.storage.import_records import read_imports
 
 Req = Request[Any, Any, Any]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6)]
@@ -93,8 +94,10 @@ def filled_in(
         return {
             "policy": status,
             "events": policy_events(connection, status),
+            "imports": [one.view() for one in read_imports(connection, status.record.chain).values()],
             "compared": [] if version else compare(connection, status),
             "objective": describe_objective(status.version.specification.objective),
+            "limits": describe_limits(status),
             "sent": example_request(status.version.specification),
             "steps": steps_of(status),
             "hand": hand or SubmittedDecision(),
@@ -179,14 +182,17 @@ def steps_of(policy: PolicyStatus) -> dict[int, list[State]]:
 def policy_events(connection: Connection, policy: PolicyStatus) -> list[PolicyEvent]:
     """Return the history of the policy, newest first."""
     events = schema.event
-    query = select(events.c.body).where(events.c.chain_id == policy.record.chain)
+    query = select(events.c.body).where(events.c.chain_id == policy.record.chain, events.c.about.is_(None))
     events_shown = []
-    for body in connection.execute(query.order_by(events.c.seq.desc()).limit(30)).scalars():
+    no_batch = text("""substr(body, 1, 21) <> '{"kind":"import_rows"'""")
+    for body in connection.execute(query.where(no_batch).order_by(events.c.seq.desc()).limit(30)).scalars():
         event = read(body)
         if isinstance(event, VersionCreated):
             what = f"version {event.number} created with {len(event.names):,} segments"
         elif isinstance(event, StateChanged):
             what = f"version {event.number} became {event.state}"
+        elif isinstance(event, ImportStarted):
+            what = f"import {event.number}: {event.rows:,} past decisions from {event.file}"
         else:
             continue
         events_shown.append(PolicyEvent(iso_time(event.at), event.actor, what))

@@ -38,10 +38,11 @@ from lenience.dashboard.read_models.what_if_inputs import (
 )
 from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
-from lenience.service.commands.lifecycle import CreateVersion
+from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.problems import BadRequest, Conflict
 from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
+from lenience.service.http.background_solves import PATIENCE
 from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]
@@ -106,11 +107,13 @@ async def save(request: Req) -> Response[bytes]:
     visitor = visitor_of(request)
     assert visitor is not None
     specification = await service.ask(lambda: specified(service, given))
-    solved = await service.solve_version(specification)
-    made = await service.perform(CreateVersion(make_sender(visitor.actor, None, "", None), solved))
-    number = msgspec.json.decode(made.body)["version"]
+    solve = service.solve_in_background(specification, make_sender(visitor.actor, None, "", None))
+    if not await solve.ended_within(PATIENCE):
+        return redirect(f"/solves/{solve.id}")
+    made = msgspec.json.decode(solve.task.result().body, type=VersionAnswer)
+    number = made.version
     message = f"Saved version {number} of {specification.name} as a draft. It makes no decisions until you activate it."
-    return redirect(f"/policies/{specification.name}?version={number}", message, *solved.warnings)
+    return redirect(f"/policies/{specification.name}?version={number}", message, *made.warnings)
 
 
 def compared(service: Service, policy: str, segment: str) -> Against | None:

@@ -3,6 +3,9 @@
 An offer with the amount at stake a and the break-even c is accepted if and only if a(p̂ − c) + I > 0, where p̂ is the
 expected success rate and I is the value of one more outcome, both from the stored table. A cap in money also leaves out
 the offers whose loss a c does not fit beside what is pending.
+
+If all segments share a capacity, the price λ of what the offer uses is subtracted: λ for an acceptance, or λ a c if the
+loss is limited.
 """
 
 from __future__ import annotations
@@ -58,6 +61,8 @@ class AcceptedOffers(msgspec.Struct, frozen=True):
     room: float
     cap_reached: bool
     pending: int
+    price: float = 0.0  # of an acceptance
+    loss_price: float = 0.0  # of one unit of loss
 
     @property
     def money(self) -> Money:
@@ -74,16 +79,23 @@ class AcceptedOffers(msgspec.Struct, frozen=True):
 
     def accepts(self, amount: float, cost: float) -> bool:
         """Return whether an offer is accepted, caps aside."""
-        return amount * (self.rate - cost) + self.label > 0.0
+        return amount * (self.rate - cost) - self.price - self.loss_price * amount * cost + self.label > 0.0
 
     def largest(self, cost: float) -> float:
         """Return the largest amount that is accepted at a break-even, caps aside: infinity for any, 0 for none."""
-        gap = cost - self.rate
-        return math.inf if gap < 0.0 else self.label / gap if gap > 0.0 else math.inf if self.label > 0.0 else 0.0
+        gap, worth = cost - self.rate + self.loss_price * cost, self.label - self.price
+        if gap > 0.0:
+            return max(worth / gap, 0.0)
+        return math.inf if gap < 0.0 or worth > 0.0 else 0.0
 
     def highest(self, amount: float) -> float:
         """Return the break-even below which an amount is accepted and its loss fits the cap."""
-        return min(self.rate + self.label / amount, self.room / amount, 1.0)
+        pays = (self.rate + (self.label - self.price) / amount) / (1.0 + self.loss_price)
+        return min(max(pays, 0.0), self.room / amount, 1.0)
+
+    def paying(self, amount: float) -> float:
+        """Return the break-even below which an amount earns the price of its capacity, whatever its outcome teaches."""
+        return max((self.rate - self.price / amount) / (1.0 + self.loss_price), 0.0)
 
     @property
     def rows(self) -> list[LargestAmount]:
@@ -106,7 +118,7 @@ class AcceptedOffers(msgspec.Struct, frozen=True):
         """The most frequent break-even at or above the expected success rate, or None if all are below it."""
         shares: dict[float, float] = {}
         for cost, menu in zip(self.offers.cost, self.offers.menu_of, strict=True):
-            if cost >= self.rate:
+            if cost * (1.0 + self.loss_price) >= self.rate:
                 shares[cost] = shares.get(cost, 0.0) + self.offers.share[menu]
         return min(shares, key=lambda cost: (-shares[cost], cost)) if shares else None
 
@@ -117,7 +129,13 @@ class AcceptedOffers(msgspec.Struct, frozen=True):
             return (
                 f"Today: none, until outcomes arrive. {self.pending:,} outcomes are pending, which is the exposure cap."
             )
-        below = f"a break-even below {percent(self.rate)}"
+        if self.price:
+            price = self.money.format(self.price)
+            return (
+                f"Today: offers whose expected profit, with {self.money.format(self.label)} for what the outcome "
+                f"teaches, is above {price}. That is what one acceptance of the limited capacity is worth."
+            )
+        below = f"a break-even below {percent(self.rate / (1.0 + self.loss_price))}"
         usual = self.usual_cost
         if usual is None:
             text = f"Today: every offer that this policy expects. Any amount is accepted with {below}."
@@ -150,6 +168,7 @@ def accepted_offers(rule: SegmentRule, counts: Counts, verdict: Verdict) -> Acce
     if table.offers is None or label is None:
         return None
     cap = rule.exposure_cap_amount
+    in_money = rule.capacity is not None and rule.capacity.capacity.loss is not None
     return AcceptedOffers(
         offers=table.offers,
         rate=rule.basis(counts).rate,
@@ -157,6 +176,8 @@ def accepted_offers(rule: SegmentRule, counts: Counts, verdict: Verdict) -> Acce
         room=math.inf if cap is None else max(cap - counts.at_risk, 0.0),
         cap_reached=verdict.rule == CAP,
         pending=counts.pending,
+        price=0.0 if in_money else rule.price,
+        loss_price=rule.price if in_money else 0.0,
     )
 
 

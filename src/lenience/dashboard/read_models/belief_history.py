@@ -35,5 +35,5 @@ def belief_path(connection: Connection, chain: int, length: int, points: int = P
     places = sorted({round(length ** (i / (points - 1))) for i in range(points)})
     events = schema.event
     where = (events.c.chain_id == chain) & events.c.seq.in_(places) & events.c.about.is_(None)
-    rows = connection.execute(select(events.c.body).where(where).order_by(events.c.seq))
+    rows = connection.execute(select(events.c.body).where(where, schema.STATES_COUNTS).order_by(events.c.seq))
     return [_decoder.decode(row.body) for row in rows]

@@ -23,7 +23,8 @@ from lenience.core.offers import Offers
 from lenience.dashboard.read_models.what_if_inputs import WhatIfQuestion
 from lenience.objectives.discounted import Discounted
 from lenience.segments.starting import starting_volume
-from lenience.service.domain.solved_tables import Effort, ExposureTable, SolvedTable, load, solve
+from lenience.service.domain.exposure_tables import ExposureTable
+from lenience.service.domain.solved_tables import Effort, SolvedTable, load, solve
 from lenience.service.domain.specification import Objective, SegmentProblem
 from lenience.solvers.stopping.boundary_walk import fate
 from lenience.solvers.stopping.clairvoyant import gain_of_knowing

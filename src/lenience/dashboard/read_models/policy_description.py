@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 
-from lenience.core.formatting import amount, count, duration, percent
+from lenience.core.formatting import amount, count, counted, duration, percent
 from lenience.core.objective import Objective
 from lenience.core.offers import Offer, Offers
+from lenience.dashboard.read_models.policy_status import PolicyStatus
 from lenience.service.domain.feature_cells import Feature
+from lenience.service.domain.overall import period_name
 from lenience.service.domain.specification import PolicySpecification
 
 
@@ -31,6 +33,40 @@ def describe_objective(objective: Objective) -> list[tuple[str, str]]:
     ]
     if objective.label_delay:
         rows.append(("Outcomes are known after", f"{duration(objective.label_delay)} on average"))
+    return rows
+
+
+def describe_limits(policy: PolicyStatus) -> list[tuple[str, str]]:
+    """Describe the limits over all segments of a policy, what is used of them, and what they cost."""
+    limits, use, money = policy.version.overall, policy.use, policy.money
+    if limits is None or use is None:
+        return []
+    rows = []
+    capacity, price = limits.capacity, policy.version.capacity
+    if capacity is not None:
+        period, used = period_name(capacity.per, use.month), use.used(capacity)
+        text = (
+            f"{counted(capacity.acceptances or 0, 'acceptance')} a {capacity.per} ({used:,} used in {period})"
+            if capacity.loss is None
+            else f"{money.format(capacity.loss)} a {capacity.per} if all acceptances fail "
+            f"({money.format(used)} used in {period})"
+        )
+        rows.append(("Capacity of all segments", text))
+    if capacity is not None and price is not None:
+        unit = "acceptance" if capacity.loss is None else f"{money.format(1.0)} that could be lost"
+        worth = money.format(price.price) if capacity.loss is None else money.format(price.price, 2)
+        rows.append(("Price of capacity", f"{worth} for each {unit}" if price.price else "none: it suffices for all"))
+        bound, free = money.format(price.bound), money.format(price.unlimited.upper)
+        rows.append(("Highest possible value", f"{bound} with this capacity, {free} without a limit (proved)"))
+    if limits.cap is not None:
+        rows.append(("Exposure cap of all segments", f"{use.pending:,} of {limits.cap:,} outcomes pending"))
+    if limits.cap_amount is not None:
+        rows.append(
+            (
+                "Cap on losses of all segments",
+                f"{money.format(use.at_risk)} of {money.format(limits.cap_amount)} at risk",
+            )
+        )
     return rows
 
 

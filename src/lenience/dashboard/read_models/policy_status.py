@@ -18,7 +18,11 @@ from lenience.core.formatting import percent
 from lenience.core.money import UNITS, Money
 from lenience.dashboard.read_models.accepted_offers import AcceptedOffers, accepted_offers
 from lenience.dashboard.rendering import natural
+from lenience.service.domain.clock import now
+from lenience.service.domain.open_loans import decode_open_loans, with_open_loans
+from lenience.service.domain.overall import OVERALL, OverallUse
 from lenience.service.domain.problems import NotFound
+from lenience.service.domain.reason_parts import evidence_words
 from lenience.service.domain.reasons import reason
 from lenience.service.domain.rule import (
     ABOVE,
@@ -35,6 +39,7 @@ from lenience.service.domain.rule import (
 )
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
+from lenience.service.storage.ledger import read_overall_use
 from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 # What happens to the next applicant, in a word, and the colour of its mark.
@@ -47,6 +52,7 @@ NEXT = {
     CAP: ("wait", "wait"),
     LOSS_CAP: ("wait", "wait"),
     OVER: ("over", "reject"),
+    **dict.fromkeys(OVERALL, ("wait", "wait")),
 }
 
 
@@ -60,6 +66,7 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
     verdict: Verdict
     chain: int
     length: int
+    imported: int = 0  # of its decisions
 
     @cached_property
     def belief(self) -> Belief:
@@ -77,17 +84,21 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
         return accepted_offers(self.rule, self.counts, self.verdict)
 
     @property
+    def offers_differ(self) -> bool:
+        """Whether there are several amounts or prices: otherwise the success rate alone decides."""
+        return self.offers is not None and not self.offers.offers.single
+
+    @property
     def cost(self) -> float:
-        """The break-even success rate: where they differ, the lowest one that the policy expects."""
-        offers = self.rule.table.offers
-        return self.rule.table.cost if offers is None else min(offers.cost)
+        """The break-even success rate, with the price of a limited capacity: where they differ, the lowest one."""
+        return self.rule.table.lowest_cost
 
     @property
     def next(self) -> str:
         """What happens to the next applicant, in a word."""
         if self.verdict.rule == BELOW and self.verdict.probability > 0:
             return "accept a few"
-        if self.offers is not None and self.verdict.decision == "accept":
+        if self.offers_differ and self.offers is not None and self.verdict.decision == "accept":
             if not self.rule.needs_offer and self.verdict.offer is not None:
                 return f"offer {self.offers.money.format(self.verdict.offer.amount)}"
             if self.offers.share < 0.9995:
@@ -104,9 +115,14 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
     @property
     def why(self) -> str:
         """The reason for it: where applicants bring their own offers, which ones are accepted."""
-        if self.offers is not None and self.rule.needs_offer:
+        if self.offers is not None and self.rule.needs_offer and self.verdict.rule not in OVERALL:
             return self.offers.sentence
         return reason(self.rule, self.counts, self.verdict)
+
+    @property
+    def evidence(self) -> str:
+        """What is known of it, in words."""
+        return evidence_words(self.rule, self.counts)
 
     @property
     def stopped(self) -> bool:
@@ -135,12 +151,13 @@ class SegmentStatus(msgspec.Struct, frozen=True, dict=True):
     @property
     def earned(self) -> float:
         """The earnings of the known outcomes: 1 − c for each success, −c for each failure."""
-        return self.counts.successes * (1 - self.cost) - self.counts.failures * self.cost
+        own = self.rule.break_even
+        return self.counts.successes * (1 - own) - self.counts.failures * own
 
     @property
     def expected(self) -> float:
         """The expected earnings of the pending acceptances."""
-        return self.counts.pending * (self.belief.mean - self.cost)
+        return self.counts.pending * (self.belief.mean - self.rule.break_even)
 
     @property
     def acceptance(self) -> float | None:
@@ -154,6 +171,7 @@ class PolicyStatus(msgspec.Struct, frozen=True, dict=True):
     record: PolicyRecord
     version: Version
     segments: list[SegmentStatus]
+    use: OverallUse | None = None  # what all segments have used, if the version has limits over all of them
 
     @property
     def name(self) -> str:
@@ -235,15 +253,18 @@ def read_policy_status(service: Service, connection: Connection, name: str, numb
     version = service.registry.version(connection, record.id, shown)
     table = schema.chain
     columns = (table.c.segment, table.c.id, table.c.length, table.c.arrivals, table.c.accepted, table.c.pending)
-    more = (table.c.successes, table.c.failures, table.c.at_risk)
+    more = (table.c.successes, table.c.failures, table.c.at_risk, table.c.open_loans, table.c.imported)
     query = select(*columns, *more).where(table.c.policy_id == record.id)
     rows = {row.segment: row for row in connection.execute(query)}
     groups = version.specification.groups
+    use = None if version.overall is None else read_overall_use(connection, record.chain).at(now())
     segments = []
     for segment, rule in version.rules.items():
         row = rows[segment]
         counts = Counts(row.arrivals, row.accepted, row.pending, row.successes, row.failures, row.at_risk)
+        counts = with_open_loans(counts, decode_open_loans(row.open_loans), shown)
         # A draw of 1 leaves out acceptances by the exploration floor.
-        verdict = rule.decide(counts, 1.0)
-        segments.append(SegmentStatus(segment, groups.get(segment), rule, counts, verdict, row.id, row.length))
-    return PolicyStatus(record, version, segments)
+        verdict = rule.decide(counts, 1.0, use=use)
+        place = (row.id, row.length, row.imported)
+        segments.append(SegmentStatus(segment, groups.get(segment), rule, counts, verdict, *place))
+    return PolicyStatus(record, version, segments, use)

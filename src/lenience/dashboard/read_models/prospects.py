@@ -6,6 +6,7 @@ counts has the same prospects.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -16,13 +17,13 @@ import msgspec
 
 from lenience.core.bounds import Bounds
 from lenience.dashboard.read_models.policy_status import SegmentStatus
+from lenience.service.domain.exposure_tables import ExposureTable
 from lenience.service.domain.rule import BELOW
-from lenience.service.domain.solved_tables import ExposureTable
 from lenience.solvers.stopping.boundary_walk import fate
 
 ROWS = 2_000  # acceptances over which shut-outs are computed; later ones are rare
 CACHE_SIZE = 20_000
-Key = tuple[str, float, int, int, int]
+Key = tuple[str, float, float, float, int]
 Value = TypeVar("Value")
 SECONDS = 2.0  # spent on one policy's segments
 
@@ -70,7 +71,7 @@ class Prospects:
 
     def _prospect(self, segment: SegmentStatus) -> Prospect:
         table, counts = segment.rule.table, segment.counts
-        value = table.value(counts.successes, counts.failures, counts.pending)[0]
+        value = table.value(counts.good, counts.bad, counts.pending)[0]
         deserving = segment.belief.exceeds(segment.cost)
         return Prospect(value, deserving, self._shut_out(segment), isinstance(table, ExposureTable))
 
@@ -93,7 +94,7 @@ class Prospects:
 def _key(segment: SegmentStatus) -> Key:
     """Return everything that a prospect depends on."""
     rule, counts = segment.rule, segment.counts
-    return rule.digest, rule.exploration_floor, counts.successes, counts.failures, counts.pending
+    return rule.digest, rule.exploration_floor, counts.good, counts.bad, counts.pending
 
 
 def shut_out(segment: SegmentStatus) -> float:
@@ -101,11 +102,11 @@ def shut_out(segment: SegmentStatus) -> float:
     counts, belief, table = segment.counts, segment.belief, segment.rule.table
     if segment.rule.exploration_floor > 0:
         return 0.0
-    known = counts.successes + counts.failures
+    known = int(counts.good + counts.bad)
     if segment.verdict.rule == BELOW and (counts.pending == 0 or not isinstance(table, ExposureTable)):
         return 1.0
     ahead = table.boundary[known : known + ROWS]
     if belief.certain or not len(ahead):
         return 0.0
-    future = fate(belief.n, belief.s, segment.cost, [least - counts.successes for least in ahead])
+    future = fate(belief.n, belief.s, segment.cost, [math.ceil(least - counts.good) for least in ahead])
     return future.shut_out / future.deserving if future.deserving > 0 else 0.0

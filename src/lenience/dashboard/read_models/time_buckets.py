@@ -1,7 +1,8 @@
 """Counts over time: arrivals and acceptances per time bucket, and the counts of a segment at a past time.
 
 A decision's id begins with its time, so a time range is a range of the primary key. The log carries running counts, so
-the counts at a time follow from the last decision before it and the few events since.
+the counts at a time follow from the last decisions before it in the log and the few events since. Imported decisions
+have their own dates, which may be before the policy.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import msgspec
 from sqlalchemy import Connection, func, literal_column, select
 
 from lenience.service.domain.clock import now
-from lenience.service.domain.events import Corrected, Decided, Event, Observed, Overridden, read
+from lenience.service.domain.events import Corrected, Decided, Event, Imported, Observed, Overridden, read
 from lenience.service.domain.rule import Counts
 from lenience.service.storage import schema
+from lenience.service.storage.import_records import read_imports
 
 MOST_BUCKETS = 24
-WIDTHS = [60, 300, 900, 3600, 3 * 3600, 6 * 3600, 86_400, 7 * 86_400, 28 * 86_400]  # seconds
+HOUR, WEEK = 3_600, 7 * 86_400  # seconds
+WIDTHS = [60, 300, 900, HOUR, 3 * HOUR, 6 * HOUR, 24 * HOUR, WEEK, 4 * WEEK, 12 * WEEK, 52 * WEEK]  # seconds
 LATE = 5_000_000  # microseconds within which a transaction with an earlier time may still arrive
 CACHE_SIZE = 100  # policies
 
@@ -111,7 +114,7 @@ def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int,
 class TimeBucketCache:
     """A cache of arrivals and acceptances by time bucket: past buckets are counted once.
 
-    Only an override can change a past decision, so the cache is valid until the next override.
+    Only an override can change a past decision, and only an import can add one, so the cache is valid until the next.
     """
 
     def __init__(self) -> None:
@@ -122,7 +125,9 @@ class TimeBucketCache:
         events = schema.event
         last = select(events.c.chain_id, func.max(events.c.seq)).where(events.c.chain_id.in_(chains), schema.OVERRIDE)
         key = tuple(chains)
-        same = (since, width, sorted(map(tuple, connection.execute(last.group_by(events.c.chain_id)))))
+        imported = select(func.sum(schema.chain.c.imported)).where(schema.chain.c.id.in_(chains))
+        overridden = sorted(map(tuple, connection.execute(last.group_by(events.c.chain_id))))
+        same = (since, width, overridden, connection.execute(imported).scalar())
         before, until, buckets = self._cache.get(key, (None, since, []))
         if before != same:
             until, buckets = since, []
@@ -154,30 +159,46 @@ class PastCountsCache:
 
 
 def counts_at(connection: Connection, chain: int, at: int) -> Counts:
-    """Return the counts of a chain at a time, from its last decision before that and the events since."""
-    table, events = schema.decision, schema.event
-    before = (table.c.chain_id == chain) & (table.c.id < first_id(at))
-    seq = connection.execute(select(table.c.seq).where(before).order_by(table.c.id.desc()).limit(1)).scalar()
+    """Return the counts of a chain at a time, from the last decision in its log before that and the events since.
+
+    The times of the log never decrease, so the place is found by bisection.
+    """
+    events = schema.event
+
+    def time_of_event(seq: int) -> int:
+        body = connection.execute(select(events.c.body).where(events.c.chain_id == chain, events.c.seq == seq)).scalar()
+        return at if body is None else _at.decode(body).at
+
+    low, high = 0, connection.execute(select(func.max(events.c.seq)).where(events.c.chain_id == chain)).scalar() or 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if time_of_event(middle) < at else (low, middle - 1)
+    before = select(events.c.seq).where(events.c.chain_id == chain, events.c.seq <= low, events.c.about.is_(None))
+    place = connection.execute(before.where(schema.STATES_COUNTS).order_by(events.c.seq.desc()).limit(1)).scalar()
     counts = Counts()
-    place = (seq or 0) - 1
-    while True:
-        query = select(events.c.seq, events.c.body).where(events.c.chain_id == chain, events.c.seq > place)
-        rows = connection.execute(query.order_by(events.c.seq).limit(100)).all()
-        for row in rows:
-            event = read(row.body)
-            if event.at >= at:
-                return counts
-            _apply(counts, event)
-            place = row.seq
-        if len(rows) < 100:
-            return counts
+    query = select(events.c.body).where(events.c.chain_id == chain, events.c.seq <= low)
+    for body in connection.execute(query.where(events.c.seq >= (place or 0)).order_by(events.c.seq)).scalars():
+        _apply(counts, read(body))
+    return counts
+
+
+class _Time(msgspec.Struct):
+    """Of an event only its time."""
+
+    at: int
+
+
+_at = msgspec.json.Decoder(_Time)
 
 
 def _apply(counts: Counts, event: Event) -> None:
     """Update the counts for an event (except ``pending``, which no page needs for the past)."""
-    if isinstance(event, Decided):
+    if isinstance(event, Decided | Imported):
         counts.arrivals, counts.successes, counts.failures = event.arrivals + 1, event.successes, event.failures
         counts.accepted = event.accepted + (event.decision == "accept")
+        if isinstance(event, Imported):
+            counts.successes += event.status == "success"
+            counts.failures += event.status == "failure"
     elif isinstance(event, Observed):
         counts.successes += event.outcome == "success"
         counts.failures += event.outcome == "failure"
@@ -186,3 +207,16 @@ def _apply(counts: Counts, event: Event) -> None:
         counts.failures += 1 if event.outcome == "failure" else -1
     elif isinstance(event, Overridden):
         counts.accepted += 1 if event.choice == "accept" else -1
+
+
+def imported_since(connection: Connection, chain: int, at: int) -> Counts:
+    """Return what imports have brought since a time, from a policy's own chain."""
+    counts = Counts()
+    for record in read_imports(connection, chain).values():
+        for batch in record.batches:
+            if batch.at >= at:
+                counts.arrivals += batch.recorded
+                counts.accepted += batch.accepted
+                counts.successes += batch.successes
+                counts.failures += batch.failures
+    return counts

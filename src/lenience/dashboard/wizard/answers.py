@@ -26,9 +26,12 @@ COLUMNS = (
     "outcome",
     "outcome_means",
     "time",
+    "dates",
     "group",
     "score",
     "maturity",
+    "outcome_time",
+    "maturing",
     "as_of",
     "priced",
     *ECONOMICS,
@@ -75,9 +78,12 @@ class Answers(msgspec.Struct, frozen=True):
     outcome: str = ""
     outcome_means: tuple[str, ...] = ()
     time: str = ""
+    dates: str = ""  # the order of day, month and year in dates such as 06/01/2011; empty if the column decides
     group: str = ""
     score: str = ""
     maturity: str = ""
+    outcome_time: str = ""  # the column of the date when an outcome became known
+    maturing: str = ""  # "yes" if pending outcomes count according to their age
     as_of: str = ""
     priced: str = ""  # what the file has of each applicant: nothing, gain_loss or loan
     gain_column: str = ""
@@ -150,7 +156,7 @@ def read_answers(form: Any) -> Answers:
         if several:
             given[name] = tuple(text for text in texts if text)
         elif texts:
-            columns = ("accepted", "outcome", "time", "group", "score", *ECONOMICS)
+            columns = ("accepted", "outcome", "time", "outcome_time", "group", "score", *ECONOMICS)
             given[name] = texts[-1] if name in columns else texts[-1].strip()
     return Answers(**given)
 

@@ -28,6 +28,7 @@ WORDS: dict[str, tuple[str, ...]] = {
         "bad",
     ),
     "time": ("date", "time", "decided", "day", "month", "when", "_at", "_on"),
+    "outcome_time": ("closed", "outcome", "settled", "repaid", "paid_off", "defaulted", "charged_off", "known"),
     "birth": ("birth", "dob"),  # dates of birth are not dates of decisions
     "group": ("group", "race", "sex", "gender", "ethnic", "nationality", "age_band"),
     "score": ("score", "fico", "rating", "points"),
@@ -87,6 +88,19 @@ def other_dates(columns: Sequence[Column], time: str) -> list[str]:
     return [column.name for column in columns if column.dates and column.name != time and not _named(column, "birth")]
 
 
+def guess_outcome_time(columns: Sequence[Column], time: str) -> str:
+    """Return the column of dates whose name says that it holds the date of the outcome, or an empty text.
+
+    >>> made = [Column(name, (), 3, False, True) for name in ("decided", "due", "date_closed")]
+    >>> guess_outcome_time(made, "decided"), guess_outcome_time(made[:2], "decided")
+    ('date_closed', '')
+    """
+    if not time:
+        return ""
+    dates = other_dates(columns, time)
+    return next((column.name for column in columns if column.name in dates and _named(column, "outcome_time")), "")
+
+
 def guess_accepted(path: Path, columns: Sequence[Column], guessed: dict[str, str]) -> str:
     """Return the column that shows who was accepted, everyone if all rows have an outcome, or nothing if it is unclear.
 
@@ -126,6 +140,8 @@ def guess_meaning(kind: Kind, column: str, value: str) -> str:
     ('yes', 'no')
     >>> guess_meaning("outcome", "status", "Charged Off"), guess_meaning("outcome", "status", "Current")
     ('no', 'none')
+    >>> guess_meaning("outcome", "status", "Late (31-120 days)"), guess_meaning("outcome", "status", "In Grace Period")
+    ('none', 'none')
     >>> guess_meaning("accepted", "bewilligt", "nein"), guess_meaning("outcome", "Ausfall", "Nein")
     ('no', 'yes')
     >>> guess_meaning("outcome", "status", "??"), guess_meaning("accepted", "decision", "withdrawn")
@@ -138,4 +154,5 @@ def guess_meaning(kind: Kind, column: str, value: str) -> str:
         positive = ABROAD.get(word)
     if positive is not None:
         return "yes" if positive != turned else "no"
-    return "none" if kind == "outcome" and word in PENDING else "bad"
+    is_open = word in PENDING or re.match(r"(late|in grace)\b", word) is not None
+    return "none" if kind == "outcome" and is_open else "bad"

@@ -27,15 +27,16 @@ from lenience.dashboard.wizard.guesses import Kind
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, unsolved
 from lenience.dashboard.wizard.upload_process import save_upload_apart
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
-from lenience.service.commands.lifecycle import ChangeState, CreateVersion
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
+from lenience.service.http.background_solves import PATIENCE
 from lenience.service.http.disconnection import unless_disconnected
 from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]
 UPLOAD = 64 * 1024 * 1024
+SHEET_NAME = 31  # characters that Excel allows
 ADMIN = {"role": "admin"}
 STEPS = ("start", "columns", "beliefs", "objective", "check")
 TITLES = dict(zip(STEPS, ("Source", "Columns", "Evidence", "Objective", "Back-test"), strict=True))
@@ -64,7 +65,7 @@ async def upload(request: Req) -> Response[bytes]:
     if not past_file.ready():
         return _start(request, FormError("start", "file", sentence(MISSING)))
     try:
-        token = await unless_disconnected(request, _store_upload(request, sent))
+        token = await unless_disconnected(request, _store_upload(request, sent, str(form.get("sheet") or "")))
     except InputError as error:
         name = Path(sent.filename or "").name[:80]
         reason = sentence(f"{name or 'The file'} cannot be used: {error}")
@@ -168,18 +169,17 @@ async def create(request: Req) -> Response[bytes]:
         specification = await service.ask(lambda: read_specification(answers, read_segments(path, answers)))
     except FormError as error:
         return await _show_again(request, answers, error)
-    try:
-        solved = await service.solve_version(specification)
-    except BadRequest as error:
-        return await _show_again(request, answers, unsolved(error))
     visitor = visitor_of(request)
     assert visitor is not None
     who = make_sender(visitor.actor, None, "", None)
-    made = msgspec.json.decode((await service.perform(CreateVersion(who, solved))).body, type=VersionAnswer)
-    message = f"Version {made.version} of {made.name} is saved as a draft."
-    if state == "active":
-        await service.perform(ChangeState(who, made.name, "active", made.version))
-        message = f"Version {made.version} of {made.name} is live."
+    solve = service.solve_in_background(specification, who, activate=state == "active")
+    if not await solve.ended_within(PATIENCE):
+        return redirect(f"/solves/{solve.id}")
+    try:
+        made = msgspec.json.decode(solve.task.result().body, type=VersionAnswer)
+    except BadRequest as error:
+        return await _show_again(request, answers, unsolved(error))
+    message = f"Version {made.version} of {made.name} is {'live' if state == 'active' else 'saved as a draft'}."
     uploads.remove(answers.file)
     return redirect(f"/policies/{made.name}?version={made.version}", message, *made.warnings)
 
@@ -240,7 +240,7 @@ def _start(
     return page(request, "new_start.html", 200 if error is None else status, **step, **shown)
 
 
-async def _store_upload(request: Req, sent: UploadFile) -> str:
+async def _store_upload(request: Req, sent: UploadFile, sheet: str) -> str:
     """Read an upload and return the token of the saved table. One at a time, so that their memory does not add up."""
     service: Service = request.app.state.service
     async with request.app.state.upload_turn:
@@ -248,7 +248,7 @@ async def _store_upload(request: Req, sent: UploadFile) -> str:
         with tempfile.NamedTemporaryFile(dir=uploads.folder(), suffix=".part") as copy:
             await service.ask(lambda: shutil.copyfileobj(sent.file, copy, 1 << 20))
             copy.flush()
-            await save_upload_apart(Path(copy.name), path)
+            await save_upload_apart(Path(copy.name), path, sheet.strip()[:SHEET_NAME])
     return token
 
 

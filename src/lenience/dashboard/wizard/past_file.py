@@ -21,9 +21,9 @@ from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.dashboard.wizard.bands import Cut, features_of
 from lenience.dashboard.wizard.upload_table import LIMITS, connect, identifier, names, table_of
+from lenience.files.date_formats import looks_like_date
 from lenience.files.economics import GAIN, LOSS, with_economics
 from lenience.files.source import without_engine_warnings
-from lenience.files.vocabulary import looks_like_date
 from lenience.history import past, past_rows
 from lenience.history.beliefs import BAND
 from lenience.history.fit import SEPARATOR, History
@@ -205,7 +205,7 @@ def _opened(path: Path, answers: ColumnAnswers) -> Iterator[tuple[ir.Table, Past
     columns = answers.columns
     priced = columns.economics.given if columns.economics is not None else {}
     wanted = [str(value) for name, value in priced.items() if name not in ("loss_given_default", "funding_rate")]
-    single = (columns.outcome, columns.accepted, columns.time)
+    single = (columns.outcome, columns.accepted, columns.time, columns.outcome_time)
     for name in (*columns.segments, *single, *columns.groups, *columns.scores, *wanted):
         if name and name not in names(path):
             raise InputError.unknown_name("column", name, names(path), "the columns")

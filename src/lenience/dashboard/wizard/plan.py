@@ -29,6 +29,7 @@ from lenience.dashboard.wizard.answers import (
 )
 from lenience.dashboard.wizard.bands import Cut, read_cut
 from lenience.dashboard.wizard.past_file import ColumnAnswers, UploadedPast, read_past
+from lenience.files.date_formats import Order, check_order
 from lenience.files.economics import Economics
 from lenience.history.beliefs import Fitted
 from lenience.history.past import believe, propose_segments
@@ -131,7 +132,8 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
         raise FormError("columns", "segment", "Choose at least one column that divides the applicants into segments")
     if not answers.outcome:
         raise FormError("columns", "outcome", "Choose the column with the outcome of accepted applicants")
-    used = [*answers.segment, *(name for name in (answers.accepted, answers.outcome, answers.time) if name)]
+    single = (answers.accepted, answers.outcome, answers.time, answers.outcome_time)
+    used = [*answers.segment, *(name for name in single if name)]
     repeated = next((name for name in used if used.count(name) > 1), None)
     if repeated is not None:
         raise FormError(
@@ -154,6 +156,7 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
         raise FormError(
             "columns", "maturity", "Choose the date of the decision. It is needed to know how old an outcome is"
         )
+    _check_maturing(answers, maturity)
     if answers.as_of and not answers.time:
         raise FormError("columns", "as_of", "Choose the date of the decision. It is needed to ignore later rows")
     columns = PastColumns(
@@ -167,9 +170,12 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
         rejected_values=() if everyone else answers.meaning("accepted", "no"),
         only_given=True,
         time=answers.time or None,
+        dates=_dates(answers.dates),
         groups=(answers.group,) if answers.group else (),
         scores=(answers.score,) if answers.score else (),
         maturity=maturity or None,
+        outcome_time=answers.outcome_time or None,
+        maturing=bool(answers.maturing),
         as_of=day("columns", "as_of", "The date of the count", answers.as_of) if answers.as_of else None,
     )
     columns = msgspec.structs.replace(columns, economics=read_economics(answers))
@@ -177,6 +183,28 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
         columns,
         cuts=tuple((column, _cut(column, text)) for column, text in answers.bands if column in answers.segment),
     )
+
+
+def _check_maturing(answers: Answers, maturity: float | None) -> None:
+    """Raise FormError if the dates do not suffice to let pending outcomes count according to their age."""
+    if answers.outcome_time and not answers.time:
+        raise FormError("columns", "outcome_time", "Choose the date of the decision too. An age needs both dates")
+    if not answers.maturing:
+        return
+    if not answers.outcome_time:
+        message = "Choose the date when the outcome became known, so that pending outcomes count according to their age"
+        raise FormError("columns", "outcome_time", message, "missing")
+    if maturity:
+        message = "Leave the days until an outcome is final empty if pending outcomes count according to their age"
+        raise FormError("columns", "maturity", message, "conflicting_fields")
+
+
+def _dates(text: str) -> Order | None:
+    """Return the order of day, month and year that the user chose; None if the column decides."""
+    try:
+        return check_order(text or None)
+    except InputError as error:
+        raise FormError("columns", "dates", sentence(str(error)), error.code) from None
 
 
 def read_economics(answers: Answers) -> Economics | None:
@@ -232,6 +260,9 @@ def read_segments(path: Path, answers: Answers) -> SegmentPlan:
     except FormError:
         raise
     except InputError as error:
+        if "dates" in error.fields:
+            message = f"The column {answers.time!r} {error.reason}. Choose whether the day or the month comes first"
+            raise FormError("columns", "dates", message, error.code) from None
         raise FormError("columns", "", sentence(str(error)), error.code) from None
     fitted = believe_as_answered(answers, past)
     before = fitted.beliefs_before
@@ -306,15 +337,11 @@ def objective_fields(answers: Answers, segments: SegmentPlan | None = None) -> d
     """Return the objective as the fields of a specification."""
     step, fields = "objective", {"type": "discounted", "cost": read_cost(answers, segments)}
     offers = read_offers(answers, segments)
-    late = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
-    if offers is not None and late and answers.future == "yearly":
-        if answers.known == "file":
-            message = "Amounts that differ cannot be combined with late outcomes. Type 0, or enter one break-even"
-            raise FormError(step, "delay", message, "unsupported_offers")
+    delay = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
+    if offers is not None and delay and answers.future == "yearly" and answers.known != "file":
         offers = None  # the policy keeps one break-even, and the page shows the money value of a unit
     if offers is not None:
         fields = {"type": "discounted", "offers": msgspec.to_builtins(offers)}
-    delay = optional(step, "delay", "The days until an outcome is known", answers.delay, least=0, most=36_500)
     if one_of(step, "future", "How the future counts", answers.future, ("yearly", "discount")) == "discount":
         if delay and answers.delay != answers.usual:  # a delay that the form suggested does not count
             raise FormError(step, "delay", "Late outcomes need the number of applicants and the discount rate per year")
@@ -334,8 +361,7 @@ def read_objective(answers: Answers, segments: SegmentPlan | None = None) -> Obj
     """Return the objective of the whole policy, before it is divided among the segments."""
     fields = objective_fields(answers, segments)
     if "offers" in fields:
-        objective: Discounted = msgspec.convert(fields, Discounted)
-        return objective
+        return msgspec.convert(fields, Delayed) if "label_delay" in fields else msgspec.convert(fields, Discounted)
     if "discount" in fields:
         return Discounted(fields["cost"], fields["discount"])
     rates = (fields["cost"], fields["arrivals"], fields["discount_rate"])
@@ -395,6 +421,10 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
 def _proposed_segments(answers: Answers, segments: SegmentPlan) -> list[dict[str, Any]]:
     """Return the segments as the service takes them, with their own offers if the file has any."""
     proposed = propose_segments(segments.shares, {row.cell: row.belief for row in segments.rows}, segments.groups)
+    labels = {row.cell: row.labels for row in segments.rows if row.labels}
+    for segment in proposed:
+        if segment["name"] in labels:
+            segment["past_outcomes"] = labels[segment["name"]]
     if answers.known != "file" or segments.past is None:
         return proposed
     own = segments.past.history.offers()

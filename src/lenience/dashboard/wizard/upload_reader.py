@@ -1,7 +1,7 @@
 """Read an uploaded file of past decisions, check it once and store it as a table of texts.
 
-Any upload (CSV with any separator, Parquet with any types) becomes one Parquet file whose columns are texts, so that
-the values shown on the page are the values compared. Surrounding white space is removed, as in
+Any upload (CSV with any separator, Excel, Parquet with any types) becomes one Parquet file whose columns are texts, so
+that the values shown on the page are the values compared. Surrounding white space is removed, as in
 :func:`lenience.fit_history`.
 """
 
@@ -15,8 +15,11 @@ from typing import Any
 
 from lenience.core.errors import LONGEST, InputError
 from lenience.dashboard.wizard.upload_table import connect, identifier, literal, names, table_of
+from lenience.files.columns import check_sheet
 from lenience.files.csv_format import csv_query, detect_format, without_headings
+from lenience.files.source import workbook_table
 from lenience.files.unreadable import PARQUET, begins, describe_engine_error
+from lenience.files.workbook import is_workbook
 
 MOST_COLUMNS, MOST_ROWS = 300, 3_000_000
 MOST_VALUES = 200_000_000  # values that a Parquet file declares: a list in one row can have very many
@@ -25,17 +28,18 @@ LONGEST_VALUE = 32_767  # bytes, about the characters that a cell of a spreadshe
 NOTES = "notes"  # metadata key of the notes on how the file was read
 
 
-def save_upload(source: Path, target: Path) -> None:
+def save_upload(source: Path, target: Path, sheet: str | None = None) -> None:
     """Check an uploaded file and save it as a table of texts, with notes on how it was read.
 
-    The file comes from outside, so every size is checked before the step that would need memory for it.
+    ``sheet`` is the sheet of an Excel file; by default the first that is not empty. The file comes from outside, so
+    every size is checked before the step that would need memory for it.
     """
     import duckdb
 
     parquet = begins(source) == PARQUET
     with connect() as engine:
         try:
-            with _readable(engine, source, parquet) as (table, remarks):
+            with _readable(engine, source, parquet, sheet) as (table, remarks):
                 query = f"SELECT NULLIF(trim(CAST(COLUMNS(*) AS VARCHAR), {literal(whitespace)}), '') FROM {table}"
                 written = literal("\n".join(remarks))
                 options = f"FORMAT parquet, KV_METADATA {{{NOTES}: {written}}}"
@@ -66,8 +70,16 @@ def notes(path: Path) -> list[str]:
 
 
 @contextmanager
-def _readable(engine: Any, source: Path, parquet: bool) -> Iterator[tuple[str, list[str]]]:
+def _readable(engine: Any, source: Path, parquet: bool, sheet: str | None) -> Iterator[tuple[str, list[str]]]:
     """Yield the table that a query reads from, and notes on how the file is read."""
+    if is_workbook(source):
+        remarks: list[str] = []
+        cells = workbook_table(source, remarks, sheet, _check_heading)
+        engine.register("workbook", cells)
+        _check_text(engine, "workbook", cells.column_names)
+        yield "workbook", remarks
+        return
+    check_sheet(source, sheet)
     if parquet:
         columns = _parquet_columns(engine, source)
         _check_text(engine, table_of(source), columns)
@@ -76,23 +88,28 @@ def _readable(engine: Any, source: Path, parquet: bool) -> Iterator[tuple[str, l
     # The engine plans a query for each column, so a heading that is too long is rejected before it.
     _check_size(0, len(detect_format(source).heading))
     with csv_query(engine, [source]) as query:
-        if len(query.heading) < 2:
-            raise InputError.because(
-                "the file has only one column. A CSV needs a heading and at least two columns, for the segment and the "
-                "outcome, separated by commas, semicolons or tabs",
-                "file",
-                label="",
-                code="invalid_file",
-            )
-        if "" in query.heading:
-            nameless = 1 + query.heading.index("")
-            raise InputError.because(
-                f"every column must have a name in the first line; column {nameless} has none",
-                "file",
-                label="",
-                code="invalid_file",
-            )
+        _check_heading(query.heading)
         yield f"({query.sql})", query.notes
+
+
+def _check_heading(heading: Sequence[str]) -> None:
+    """Raise InputError if a file has too few or too many columns, or one without a name."""
+    _check_size(0, len(heading))
+    if len(heading) < 2:
+        raise InputError.because(
+            "the file has only one column. A table needs a heading and at least two columns, for the segment and the "
+            "outcome (in a CSV separated by commas, semicolons or tabs)",
+            "file",
+            label="",
+            code="invalid_file",
+        )
+    if "" in heading:
+        raise InputError.because(
+            f"every column must have a name in the first line; column {1 + list(heading).index('')} has none",
+            "file",
+            label="",
+            code="invalid_file",
+        )
 
 
 def _check_size(rows: int, columns: int) -> None:

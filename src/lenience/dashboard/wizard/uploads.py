@@ -1,4 +1,4 @@
-"""Files stored between the steps of a form: private, for an hour, under a name that nobody can guess.
+"""Files stored between the steps of a form: private, for an hour after their last use, under a secret name.
 
 All processes on one machine share the folder, so any of them can answer the next step. It is in a directory where every
 user can create folders, so it is used only if it belongs to this user alone.
@@ -19,7 +19,7 @@ from lenience.core.errors import InputError
 from lenience.service.domain.problems import NotFound
 
 SECONDS = 3600.0
-MOST = 16  # files; a new one replaces the oldest
+MOST = 32  # files; a new one replaces the one that was not used for longest
 TOKEN = re.compile(r"[A-Za-z0-9_-]{32}\Z")
 
 
@@ -65,6 +65,7 @@ def find(token: str) -> Path:
             path = folder() / f"{token}.{kind}"
             try:
                 if path.stat().st_mtime >= time.time() - SECONDS:
+                    os.utime(path)
                     return path
             except FileNotFoundError:
                 continue

@@ -17,7 +17,14 @@ from lenience.dashboard.rendering import natural
 from lenience.dashboard.wizard import past_file, upload_reader
 from lenience.dashboard.wizard.answers import BANDS, COLUMNS, EVERYONE, OBJECTIVE, Answers, FormError, sentence
 from lenience.dashboard.wizard.bands import MANY, USUAL
-from lenience.dashboard.wizard.guesses import Kind, guess_accepted, guess_columns, guess_meaning, other_dates
+from lenience.dashboard.wizard.guesses import (
+    Kind,
+    guess_accepted,
+    guess_columns,
+    guess_meaning,
+    guess_outcome_time,
+    other_dates,
+)
 from lenience.dashboard.wizard.plan import (
     DAYS,
     read_column_answers,
@@ -30,6 +37,8 @@ from lenience.dashboard.wizard.plan import (
     starting,
     untouched_score,
 )
+from lenience.history.fit import History
+from lenience.reports.timing_figures import timing_figures, weight_figures
 from lenience.service.domain import limits
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
@@ -39,6 +48,7 @@ MEANINGS = {  # labels of the meanings of a value; a bad value makes a bad row
     "outcome": {"yes": "success", "no": "failure", "none": "not known yet", "bad": "none of these"},
 }
 MOST_SILENT = 0.4  # share of accepted applicants without an outcome above which the page warns
+LINES = ("group-1", "group-2 dashed")  # classes of the style sheet
 SHOWN = 100  # largest segments, whose rows a page shows
 
 
@@ -49,7 +59,8 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     if not answers.segment and not answers.outcome:
         guessed = guess_columns(columns)
         guessed["accepted"] = guess_accepted(path, columns, guessed)
-        names = {name: guessed[name] for name in ("accepted", "outcome", "time", "group", "score")}
+        guessed["outcome_time"] = guess_outcome_time(columns, guessed["time"])
+        names = {name: guessed[name] for name in ("accepted", "outcome", "time", "outcome_time", "group", "score")}
         first = (guessed["segment"],) if guessed["segment"] else ()
         answers = msgspec.structs.replace(answers, **names, segment=first)
     return {
@@ -112,10 +123,13 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
     assert segments.past is not None
     history = segments.past.history
     rows = sorted(zip(history.segments, segments.rows, strict=True), key=lambda pair: -pair[0].arrivals)
+    lines = [line for line in history.describe().split("\n")[1:] if not line.startswith("Warning: ")]
     return {
         "history": history,
-        "lines": [*history.describe().split("\n")[1:], *upload_reader.notes(path), *_nobody(segments.past)],
+        "lines": [*lines, *upload_reader.notes(path), *_nobody(segments.past)],
         "silent": _silent(segments.past),
+        "immature": _immature(history),
+        "maturing": _maturing_view(history),
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
         "warning": history.selection(),
@@ -135,13 +149,16 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
     """Return the objective as answered so far, and which segments would start."""
     segments = read_segments(path, answers)
     past = segments.past
-    guessed = ""
+    guessed = average = ""
+    last_year = None
     if past is not None and past.years and past.years > 1 / 52:
-        guessed = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
-        guessed = f"{float(guessed):.0f}"
+        average = f"{sum(row.arrivals for row in past.history.segments) / past.years:.3g}"
+        average = f"{float(average):.0f}"
+        last_year = past.history.last_year
+        guessed = average if last_year is None else f"{last_year}"
     priced = past is not None and past.history.has_offers
     known = "file" if priced and not answers.rate else answers.known
-    # Amounts that differ cannot be combined with late outcomes, so no delay is suggested for them.
+    # Amounts that differ and late outcomes together take long to solve, so no delay is suggested for them.
     usual, delay_source = ("", "") if known == "file" else usual_delay(path, answers, past)
     # The rate is never empty after this step was sent, so an empty delay then means that the user cleared it.
     delay = answers.delay if answers.rate else answers.delay or usual
@@ -152,7 +169,8 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
     return {
         "shown": shown,
         "priced": describe_offers(past.history.offers_of_all()) if past is not None and priced else "",
-        "guessed": guessed,
+        "average": average,
+        "last_year": last_year,
         "delay_source": delay_source,
         "policies": [name for name, _ in _policies(service)],
         "carried": answers.pairs(OBJECTIVE),
@@ -167,6 +185,9 @@ def usual_delay(path: Path, answers: Answers, past: past_file.UploadedPast | Non
     """
     if past is None or not answers.time:
         return "", ""
+    if past.history.mean_delay is not None:
+        days = f"{past.history.mean_delay:.3g}"
+        return days, f"{days} in the file, from {answers.time} to {answers.outcome_time}, the pending included"
     mapping = read_column_answers(answers)
     for column in other_dates(past_file.columns(path), answers.time):
         measured = past_file.mean_delay(path, mapping, past.history, column)
@@ -247,6 +268,31 @@ def _nobody(past: past_file.UploadedPast) -> list[str]:
     single = len(empty) == 1
     which = f"“{empty[0]}”" if single else f"{len(empty):,} segments, such as “{empty[0]}”"
     return [f"Nobody in the file is in {which}. {'It gets' if single else 'Each gets'} the share of one applicant."]
+
+
+def _maturing_view(history: History) -> dict[str, Any] | None:
+    """Return the figures on pending outcomes, if they count according to their age."""
+    if history.applied is None:
+        return None
+    curves, rate = history.applied.curves, min(max(history.overall_rate, 0.001), 0.999)
+    return {
+        "rate": rate,
+        "timing": timing_figures(curves, LINES),
+        "weights": weight_figures(curves, rate, LINES),
+    }
+
+
+def _immature(history: History) -> str:
+    """Return how far off known outcomes alone are, and what to choose instead; an empty text if they are not."""
+    immaturity = history.immaturity
+    if immaturity is None:
+        return ""
+    column = "" if immaturity.dated else "choose the date when the outcome became known, and "
+    window = ""
+    if immaturity.maturity:
+        window = f", or type {immaturity.maturity:.0f} days until an outcome is final"
+    what = f"In the previous step, {column}let pending outcomes count according to their age{window}."
+    return f"{immaturity.describe()} {what}"
 
 
 def _silent(past: past_file.UploadedPast) -> str:

@@ -40,6 +40,11 @@ class Greedy(Rule, frozen=True, tag="greedy"):
         """The cost: the policy accepts above it."""
         return self.cost
 
+    @property
+    def stop_limit(self) -> float:
+        """The cost: at p ≤ cost the success rate falls to it sooner or later."""
+        return self.cost
+
     def stop_floor(self, n: float) -> float:
         """Return a success rate at or below which the policy has stopped.
 

@@ -406,8 +406,17 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
 
     @property
     def stop_ceiling(self) -> float:
-        """The cost: accepting is optimal where the success rate is above it."""
-        return self.objective.cost
+        """The cost: accepting is optimal where the success rate is above it. 1 with a horizon, at which it stops."""
+        return 1.0 if self._horizon() else self.objective.cost
+
+    @property
+    def stop_limit(self) -> float:
+        """A success probability at or below which the policy stops for good sooner or later, with certainty.
+
+        It is the cost: thresholds rise to it, at a distance of order 1/n, and the walk s − cn falls below any bound
+        even at p = c. With a horizon it is 1.
+        """
+        return 1.0 if self._horizon() else self.objective.cost
 
     def stop_floor(self, n: float) -> float:
         """Return a success rate at or below which the policy has stopped, at size n and every larger one.
@@ -420,7 +429,8 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         Returns
         -------
         float
-            The rate of the best rejected belief at this n, because thresholds do not fall with n. −1 if none is known.
+            The rate of the best rejected belief at this n, because thresholds do not fall with n. −1 if none is known,
+            and 1 after the horizon.
 
         Examples
         --------
@@ -430,6 +440,8 @@ class OptimalPolicy(msgspec.Struct, frozen=True, eq=False, tag="optimal", tag_fi
         0.6
         """
         k = self._row(n)
+        if 0 < self._horizon() <= k:
+            return 1.0
         if not 0 <= k < self._last_row():
             return -1.0
         least = int(self._table(k + 1)[k])

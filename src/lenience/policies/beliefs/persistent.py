@@ -47,4 +47,5 @@ class Persistent(Rule, frozen=True, tag="persistent"):
         return 0.0
 
     def _acceptance(self, n: NDArray[np.float64], s: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.where(s > self.cost * n, 1.0, np.minimum(1.0, n**-self.exponent))
+        # NumPy rounds powers of a reversed or spread-out array differently in the last place.
+        return np.where(s > self.cost * n, 1.0, np.minimum(1.0, np.array(n, order="C") ** -self.exponent))

@@ -170,15 +170,18 @@ class SelectivePolicy(BaseEstimator):
             rows = self._unseen.counted(rows, encoded)
             if self._unseen.blocks and not rows[:, -1].any() and hasattr(self.model_, "spare"):
                 self.model_.spare(1)
+        which, seen = ([], []) if y is None else _known(y, len(rows))
+        if which and hasattr(self.model_, "past_choices"):
+            labelled = np.zeros(len(rows), dtype=np.bool_)
+            labelled[which] = True
+            self.model_.past_choices(labelled)
         self.model_.prepare(rows)
         given = None if offers is None else self._offer_rows(offers, len(rows))
         self._start(np.asarray(rows, dtype=np.float64), given)
-        if y is not None:
-            which, seen = _known(y, len(rows))
-            if which:
-                made = [None if given is None else given.best(i, 1.0)[:2] for i in which]
-                self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen), self._stakes(made))
-                self.labels_ = len(seen)
+        if which:
+            made = [None if given is None else given.best(i, 1.0)[:2] for i in which]
+            self._learn(np.asarray(rows, dtype=np.float64)[which], np.array(seen), self._stakes(made))
+            self.labels_ = len(seen)
         self._ready()
         return self
 

@@ -10,10 +10,13 @@ Late labels. A pending acceptance has cost its risk and has taught nothing yet. 
 likeness to x: m(x) = Σ_pending ρ²(x, ·), the *effective pending*. Where the delay is unknown they count as labels that
 will come, so c is taken at n + m: as many individuals get the benefit of the doubt as if all pending outcomes were in
 and had left p̂ unchanged. With a :class:`~lenience.objectives.delayed.Delayed` objective, x below the break-even is
-accepted only while m(x) is below an exposure limit. It is that of the problem of people like x, who arrive at the rate
-qλ (q is rounded to a power of 2, because each q needs a solve). ``exposure`` sets other limits: the ``exposure(n, s)``
-of any solved problem, or a number. Outcomes that do not come expire after ``expire_after`` (three mean delays of a
-Delayed objective). Expired outcomes no longer block anyone, and nothing is learnt from them.
+accepted while m(x) is below an exposure limit: that of the problem of people like x, who arrive at the rate qλ, at x's
+own belief (:mod:`lenience.solvers.delayed.limit_table`). For this limit m(x) leaves out those above the break-even,
+because their labels come for free and q, h and the threshold count them already. The limit is optimal if the prior is
+right. On data that are better than the prior it is too tight, so the default model also accepts x if the threshold at
+n + m does. ``exposure`` sets other limits: the ``exposure(n, s)`` of any solved problem, or a number. Outcomes that do
+not come expire after ``expire_after`` (three mean delays of a Delayed objective). Expired outcomes no longer block
+anyone, and nothing is learnt from them.
 
 Offers. If the objective has offers, amounts and break-evens differ from row to row. A row is accepted iff a(p̂ − c) plus
 the value of its label is above 0, with the best offer of its menu. The label is worth a share of S · I(n + m, p̂, γ′): S
@@ -25,17 +28,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.belief import Belief
 from lenience.core.compiled import compiled
 from lenience.core.errors import InputError
 from lenience.core.formatting import count, percents, plural
-from lenience.core.objective import ExposureObjective
 from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
@@ -43,7 +43,6 @@ from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import FeatureModel, is_missing
 from lenience.models.gaussian import belief_size
 from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
-from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.features.base import Decision, OfferedDecision, SelectivePolicy
 from lenience.policies.features.effective_discount import (
     lenient,
@@ -54,6 +53,8 @@ from lenience.policies.features.effective_discount import (
     stretched,
 )
 from lenience.policies.features.offer_decisions import FIELDS, ReferenceOffers, best_offer, decide_offer_rows
+from lenience.policies.features.reference_set import LabelledRow, ReferenceLogOdds
+from lenience.solvers.delayed.limit_table import exposure_limit
 from lenience.solvers.offers.label_table import LabelTable, label_table
 from lenience.solvers.stopping.threshold_table import ThresholdTable, look_up, threshold_table
 
@@ -316,11 +317,8 @@ class FeaturePolicy(SelectivePolicy):
         self._reference(rows[pick], None if offers is None else offers.pick(pick))
 
     def _ready(self) -> None:
-        """Warn if nobody would be accepted before the first label, because then no label ever comes.
-
-        Exposure limits are not checked, because each needs a solve.
-        """
-        if self.labels_ or self.explore or self._limited():
+        """Warn if nobody would be accepted before the first label, because then no label ever comes."""
+        if self.labels_ or self.explore:
             return
         chances = np.ones(len(self.reference_))
         if any(decision.propensity > 0 for decision in self._decide(self.reference_, chances, self._any_offer())):
@@ -330,11 +328,20 @@ class FeaturePolicy(SelectivePolicy):
         warnings.warn(
             f"The policy would accept none of the {len(self.reference_)} reference rows, so it would never learn. "
             f"Before any label {type(self.model_).__name__} expects a success rate of at most {most}, and the "
-            f"break-even is {even}. Fit with known outcomes, give the model a prior closer to the break-even "
-            f"({given}), or explore (explore=0.05)",
+            f"break-even is {even}. {self._late_reason()}Fit with known outcomes, give the model a prior closer to the "
+            f"break-even ({given}), or explore (explore=0.05)",
             NeverStartsWarning,
             stacklevel=3,
         )
+
+    def _late_reason(self) -> str:
+        """Return a sentence about late outcomes where limits apply, with a space after it."""
+        if not self._limited():
+            return ""
+        if self.exposure is not None:
+            return "The limits given with exposure= count as well. "
+        delay = self.objective.label_delay * (self.objective.arrivals or 1.0)
+        return f"Outcomes come {delay:.3g} arrivals late on average, so a first one is worth less. "
 
     def _any_offer(self) -> OfferRows | None:
         """Return all of the population's offers for each reference row, of which one may be made."""
@@ -349,13 +356,18 @@ class FeaturePolicy(SelectivePolicy):
         if self.objective.offers is not None:
             self._brought = ReferenceOffers.of(len(rows), self.objective.offers, offers)
         self._oldest = 0
-        self._cache: dict[str, NDArray[np.float64]] = {}  # about the reference set, until the next label
+        self._log_odds: ReferenceLogOdds | None = None  # of the reference rows, once a decision needs them
 
     def _learn(
         self, rows: NDArray[np.float64], outcomes: NDArray[np.float64], stakes: NDArray[np.float64] | None = None
     ) -> None:
+        known = self._log_odds if len(rows) == 1 else None
+        label = None if known is None else LabelledRow(self.model_, rows[0])
         super()._learn(rows, outcomes, stakes)
-        self._cache.clear()
+        if known is not None and label is not None:
+            known.follow(self.model_, label)
+        else:
+            self._log_odds = None
 
     def _arrived(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
         if not self.refresh:
@@ -367,14 +379,16 @@ class FeaturePolicy(SelectivePolicy):
             if len(self.reference_) < size:
                 at = len(self.reference_)
                 self.reference_ = np.vstack((self.reference_, row[None]))
+                self._log_odds = None
                 if offers is not None:
                     self._brought = self._brought.longer()
             else:
                 self.reference_[at] = row
                 self._oldest += 1
+                if self._log_odds is not None:
+                    self._log_odds.replace(self.model_, at, row)
             if offers is not None:
                 self._brought.put(at, offers, i, self.objective.offers)
-        self._cache.clear()
 
     def _decide(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], offers: OfferRows | None
@@ -386,10 +400,12 @@ class FeaturePolicy(SelectivePolicy):
             else:
                 table = self._decide_any_offers(rows, chances, gammas, offers)
             return [self._offered(i, fields.tolist(), offers) for i, fields in enumerate(table)]
-        if isinstance(self.model_, BayesianLogistic) and not self._limited():
-            table = self._decide_logistic(rows, chances, gammas)
-        else:
+        if not isinstance(self.model_, BayesianLogistic):
             table = self._decide_any(rows, chances, gammas)
+        elif self._limited():
+            table = self._decide_logistic_limited(rows, chances, gammas)
+        else:
+            table = self._decide_logistic(rows, chances, gammas)[:, :7]
         return [
             Decision(self.arrivals_ + i, bool(fields[0] > 0), *(float(field) for field in fields[1:]))
             for i, fields in enumerate(table)
@@ -399,18 +415,50 @@ class FeaturePolicy(SelectivePolicy):
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Decide with a Bayesian logistic regression, in compiled code."""
-        model = self.model_
-        cache = self._projected()
+        return self._run_logistic(self.model_.design(rows), *self._designed_pending(len(rows)), gammas, chances)
+
+    def _decide_logistic_limited(
+        self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Decide with a Bayesian logistic regression and exposure limits, which may need a solve for each row."""
+        design = self.model_.design(rows)
         pending, waiting = self._designed_pending(len(rows))
         out = np.empty((len(rows), 7))
+        for i in range(len(rows)):
+            one = slice(i, i + 1)
+            _, counted, mean, n, discount, _, near, q, left, explored = self._run_logistic(
+                design[one], pending[: waiting + 1], waiting, gammas[one], np.ones(1)
+            )[0].tolist()
+            if self.exposure is None:
+                # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
+                accept = counted >= 1.0 or self._below_limit(mean, n, discount, q, left, explored)
+            else:
+                accept = self._below_limit(mean, n, discount, q, left, near)
+            out[i] = self._limited_decision(accept, float(chances[i]), mean, n, discount, left, near)
+            if out[i, 0]:
+                pending[waiting] = design[i]
+                waiting += 1
+        return out
+
+    def _run_logistic(
+        self,
+        design: NDArray[np.float64],
+        pending: NDArray[np.float64],
+        waiting: int,
+        gammas: NDArray[np.float64],
+        chances: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Run the compiled decisions on rows of the design."""
+        model, reference = self.model_, self._projected()
+        out = np.empty((len(design), 10))
         decide_rows(
-            model.design(rows),
+            design,
             model.weights_,
             model.means_,
             model.covariances_,
-            cache["design"],
-            cache["m"],
-            cache["v"],
+            reference.design,
+            reference.m,
+            reference.v,
             pending,
             waiting,
             gammas,
@@ -421,15 +469,11 @@ class FeaturePolicy(SelectivePolicy):
         )
         return out
 
-    def _projected(self) -> dict[str, NDArray[np.float64]]:
-        """Return the design of the reference rows with the moments of their log-odds, cached until the next label."""
-        model = self.model_
-        if not self._cache:
-            design = model.design(self.reference_)
-            m, v = np.empty((2, len(design), len(model.weights_)))
-            project_rows(design, model.means_, model.covariances_, m, v)
-            self._cache |= {"design": design, "m": m, "v": v}
-        return self._cache
+    def _projected(self) -> ReferenceLogOdds:
+        """Return the log-odds of the reference rows."""
+        if self._log_odds is None:
+            self._log_odds = ReferenceLogOdds(self.model_, self.reference_)
+        return self._log_odds
 
     def _designed_pending(self, rows: int) -> tuple[NDArray[np.float64], int]:
         """Return the design of the pending acceptances, with room for ``rows`` more, and their number."""
@@ -443,11 +487,11 @@ class FeaturePolicy(SelectivePolicy):
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64], offers: OfferRows
     ) -> NDArray[np.float64]:
         """Decide offers with a Bayesian logistic regression, in compiled code."""
-        model, cache = self.model_, self._projected()
+        model, reference = self.model_, self._projected()
         pending, waiting = self._designed_pending(len(rows))
         out = np.empty((len(rows), FIELDS))
         arguments: list[Any] = [
-            cache["design"], cache["m"], cache["v"], *self._brought, pending, waiting, gammas, chances,
+            reference.design, reference.m, reference.v, *self._brought, pending, waiting, gammas, chances,
             float(self.explore), self._unit(), *offers, *self.label_table_[1:], out,
         ]  # fmt: skip
         decide_offer_rows(model.design(rows), model.weights_, model.means_, model.covariances_, *arguments)
@@ -461,8 +505,7 @@ class FeaturePolicy(SelectivePolicy):
         size, rate = self.model_.beliefs(self.reference_)
         precision, resolved = (size + 1.0) / np.maximum(rate * (1.0 - rate), 1e-12), 1.0 / (size + 2.0)
         like = self.model_.likeness(rows, self.reference_)
-        waiting = [row for _, row in self._pending_outcomes.pending.values()]
-        near = self.model_.likeness(rows, np.array(waiting)).sum(axis=1) if waiting else np.zeros(len(rows))
+        near = self._similar_pending(rows, explored=False)
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
         unit = self._unit() / self.label_table_.unit
         out = np.empty((len(rows), FIELDS))
@@ -509,8 +552,8 @@ class FeaturePolicy(SelectivePolicy):
         spread = np.maximum(rate * (1.0 - rate), 1e-12)
         distance, resolved = (rate - cost) ** 2 * (size + 1.0) / spread, 1.0 / (size + 2.0)
         like = self.model_.likeness(rows, self.reference_)
-        waiting = [row for _, row in self._pending_outcomes.pending.values()]
-        near = self.model_.likeness(rows, np.array(waiting)).sum(axis=1) if waiting else np.zeros(len(rows))
+        explored = self.exposure is None and self._limited()
+        near = self._similar_pending(rows, explored)
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
         out = np.empty((len(rows), 7))
         for i in range(len(rows)):
@@ -518,29 +561,55 @@ class FeaturePolicy(SelectivePolicy):
             q, h, left = shares(like[i], rate, distance, resolved, own, 1.0 / (n[i] + 2.0), cost)
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])
-            counted = n[i] + (0.0 if self._limited() else pending)
-            threshold = lenient(cost, float(self.table_.threshold(counted, discount)), left)
-            accept = mean[i] > cost or (
-                mean[i] > threshold and pending < self._limit(float(n[i]), float(mean[i]), q)  # This may need a solve.
-            )
-            propensity = 1.0 if accept else float(self.explore)
-            taken = chances[i] < propensity
-            out[i] = taken, propensity, mean[i], n[i], discount, threshold, pending
-            if taken:
+            if self._limited():
+                size, expected = float(n[i]), float(mean[i])
+                accept = self._below_limit(expected, size, discount, q, left, pending)
+                out[i] = self._limited_decision(accept, float(chances[i]), expected, size, discount, left, pending)
+            else:
+                threshold = lenient(cost, float(self.table_.threshold(n[i] + pending, discount)), left)
+                propensity = 1.0 if mean[i] > cost or mean[i] > threshold else float(self.explore)
+                out[i] = chances[i] < propensity, propensity, mean[i], n[i], discount, threshold, pending
+            if out[i, 0] and not (explored and mean[i] > cost):
                 near[i + 1 :] += among[i + 1 :, i]
         return out
+
+    def _below_limit(self, mean: float, n: float, discount: float, q: float, left: float, pending: float) -> bool:
+        """Return whether to accept at a belief with this many similar acceptances pending."""
+        if mean > self.cost_:
+            return True
+        threshold = lenient(self.cost_, float(self.table_.threshold(n, discount)), left)
+        return mean > threshold and pending < self._limit(n, mean, q)
+
+    def _limited_decision(
+        self, accept: bool, chance: float, mean: float, n: float, discount: float, left: float, pending: float
+    ) -> tuple[float, ...]:
+        """Return the fields of a decision with exposure limits."""
+        threshold = lenient(self.cost_, float(self.table_.threshold(n, discount)), left)
+        propensity = 1.0 if accept else float(self.explore)
+        return float(chance < propensity), propensity, mean, n, discount, threshold, pending
 
     def _limited(self) -> bool:
         """Return whether exposure limits apply."""
         return self.exposure is not None or self.objective.label_delay > 0.0
 
+    def _similar_pending(self, rows: NDArray[np.float64], explored: bool) -> NDArray[np.float64]:
+        """Return the effective number pending for each row; ``explored``: only those not above the break-even."""
+        waiting = np.array([row for _, row in self._pending_outcomes.pending.values()])
+        if explored and len(waiting):
+            waiting = waiting[self.model_.beliefs(waiting)[1] <= self.cost_]
+        if not len(waiting):
+            return np.zeros(len(rows))
+        return np.asarray(self.model_.likeness(rows, waiting).sum(axis=1))
+
     def _limit(self, n: float, mean: float, q: float) -> float:
-        """Return the exposure limit at a belief, or at the nearest belief of the solved problem's lattice."""
+        """Return how many like x may be pending at x's belief, if people like x are a share q of the arrivals."""
         solved = self.exposure
         if solved is None:
             if not self.objective.label_delay:
                 return math.inf
-            solved = _solved(self.objective.for_share(2.0 ** round(math.log2(q))))
+            arrivals = (self.objective.arrivals or 1.0) * self.objective.label_delay
+            discounting = arrivals * (1.0 / max(self._discount(), 1e-9) - 1.0)
+            return exposure_limit(n, mean, self.cost_, q * arrivals, discounting)
         if not hasattr(solved, "exposure"):
             return float(solved)
         prior = solved.prior
@@ -557,13 +626,6 @@ def _without(missing: list[str]) -> str:
 def _with(unseen: list[str]) -> str:
     """Return a phrase that lists unseen categories."""
     return f", with the unseen {plural(len(unseen), 'category', 'categories')} {', '.join(unseen)}" if unseen else ""
-
-
-@lru_cache(maxsize=64)
-def _solved(objective: ExposureObjective) -> ExposurePolicy:
-    """Solve the problem of people like x, cached."""
-    policy: ExposurePolicy = objective.solve_proved(Belief(2, 1), tolerance=1e-4)
-    return policy
 
 
 @compiled
@@ -590,6 +652,8 @@ def decide_rows(
 ) -> None:
     """Decide rows in turn. Write accepted, propensity, p̂, n, γ′, c_n and the effective pending of each.
 
+    Three more columns serve exposure limits: q, the share of the leniency that is left, and the effective pending of
+    those who are not above the break-even.
     ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds.
     """
     several, size = means.shape
@@ -607,11 +671,15 @@ def decide_rows(
         q, h, left = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
         rough, spread = mixed_roughly(weights, m, v, p, s)
         near = 0.0
+        below = 0.0
         for k in range(waiting):
-            near += liken(
+            like = liken(
                 pending[k], pending_v[k], pending_p[k], pending_s[k], rates[k], spreads[k],
                 weights, v, U, p, s, rough, spread,
             )  # fmt: skip
+            near += like
+            if rates[k] <= cost:
+                below += like
         discount = own_discount(gammas[i], q, h)
         threshold = lenient(cost, look_up(cost, n0, n_step, g0, g_step, f, n + near, discount), left)
         propensity = 1.0 if mean > cost or mean > threshold else explore
@@ -623,6 +691,9 @@ def decide_rows(
         out[i, 4] = discount
         out[i, 5] = threshold
         out[i, 6] = near
+        out[i, 7] = q
+        out[i, 8] = left
+        out[i, 9] = below
         if taken:
             pending[waiting] = X[i]
             pending_v[waiting], pending_p[waiting], pending_s[waiting] = v, p, s

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
+from lenience.service.commands.open_loans import count_open_loans
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, RankAnswer, decision_answer
 from lenience.service.domain.chain import draw
@@ -21,6 +22,8 @@ from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
 from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.offer_requests import OfferRequest
+from lenience.service.domain.open_loans import with_open_loans
+from lenience.service.domain.overall import UseChange
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import Counts, Verdict, at_risk_after
 from lenience.service.domain.state import ChainState, Personal
@@ -99,10 +102,10 @@ class Decide:
         self._place(record)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """Return the chains of the requested segments."""
+        """Return the chains of the requested segments, and the policy's own if limits hold over all segments."""
         record = ledger.registry.known(self.policy)
         assert record is not None
-        return self._place(record)
+        return self._locked(record)
 
     def _place(self, record: PolicyRecord) -> list[int]:
         """Return the chain of each request, or raise BadRequest."""
@@ -115,6 +118,11 @@ class Decide:
             ]
             self._located = (record, [record.segments[segment] for segment in segments])
         return self._located[1]
+
+    def _locked(self, record: PolicyRecord) -> list[int]:
+        """Return the chains to lock: those of the segments, and the policy's own where it counts for all of them."""
+        own = [record.chain] if record.ruling().overall is not None else []
+        return [*own, *self._place(record)]
 
     def _tidy(self, record: PolicyRecord) -> None:
         """Strip white space from the values of categories before they are stored, and note unknown values."""
@@ -135,12 +143,15 @@ class Decide:
         """Decide in order."""
         record = ledger.registry.known(self.policy)
         assert record is not None
-        chains = self.chains(ledger)
+        chains = self._place(record)
         if any(ledger.chains[chain].revision != record.revision for chain in set(chains)):
             record = ledger.registry.load(ledger.connection, self.policy)
-            chains = self.chains(ledger)
-            ledger.lock(chains)
+            chains = self._place(record)
+            ledger.lock(self._locked(record))
         version = record.ruling()
+        self._check(ledger, version, chains)
+        for one in dict.fromkeys(chains):
+            count_open_loans(ledger, self.sender.actor, ledger.chains[one], [version, *record.shadows])
         answers: dict[int, DecisionAnswer] = {}
         order = self._order(ledger, version, chains)
         for i in order:
@@ -157,10 +168,16 @@ class Decide:
                     event = msgspec.structs.replace(event, receipt=receipt.digest)
             seq = ledger.append(chain, event)
             ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept", event.offer)
+            if version.overall is not None and event.decision == "accept":
+                change = UseChange(1, 1, 0.0 if event.offer is None else event.offer.loss)
+                ledger.change_use(ledger.chains[record.chain], self.sender.actor, event.id, change)
             if personal is not None:
                 ledger.add_personal(chain.id, seq, personal)
         store_answer(ledger, self.sender, receipt, chain.id, seq, full_answer)
         return full_answer
+
+    def _check(self, ledger: Ledger, version: Version, chains: list[int]) -> None:
+        """Raise a Problem if the version cannot decide the requests, before anything is appended."""
 
     def _order(self, ledger: Ledger, version: Version, chains: list[int]) -> Sequence[int]:
         """Return the positions of the requests in the order in which they are decided."""
@@ -193,10 +210,13 @@ class Decide:
         request, warnings, choices = self.requests[place], self._warnings.get(place, []), self._choices[place]
         rule = version.rules[chain.segment]
         counts = chain.counts
+        seen = with_open_loans(counts, chain.open_loans, version.number)
         identity, salt = new_id_and_salt(ledger.now)
         # The draw depends on the chain's head and the new id. Nobody can choose them, and the audit repeats the draw.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
-        verdict = self._after_ranking(rule.decide(counts, chance, choices), place)
+        own = ledger.chains[record.chain] if version.overall is not None else None
+        use = None if own is None else ledger.overall_use(own)
+        verdict = self._after_ranking(rule.decide(seen, chance, choices, use), place)
         shadows: tuple[Shadow, ...] = ()
         if record.shadows:
             shadows = tuple(
@@ -207,7 +227,7 @@ class Decide:
                 ]
             )
         answer = decision_answer(
-            record.name, version.number, rule, counts, verdict, identity, ledger.time, warnings, choices
+            record.name, version.number, rule, seen, verdict, identity, ledger.time, warnings, choices
         )
         personal = None
         if request.reference is not None or request.features is not None:
@@ -237,6 +257,9 @@ class Decide:
             label_value=verdict.label_value,
             at_risk=counts.at_risk or None,
             rank=self._rank(place),
+            overall=use,
+            overall_at=None if own is None else own.length,
+            open=(seen.open, seen.open_outcomes, seen.open_successes) if seen.open else None,
         )
         counts.arrivals += 1
         chain.changed = True
@@ -252,5 +275,6 @@ class Decide:
     ) -> Shadow:
         assert chain.segment is not None
         rule = version.rules[chain.segment]
+        counts = with_open_loans(counts, chain.open_loans, version.number)
         verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0, choices)
         return Shadow(version.number, *verdict)

@@ -14,10 +14,14 @@ from msgspec import Meta
 from sqlalchemy import insert, select, update
 
 from lenience.core.errors import InputError, TooLargeError
+from lenience.service.commands.imports import refuse_import
+from lenience.service.commands.solve_progress import SolveProgress
 from lenience.service.domain import limits
 from lenience.service.domain.answers import VersionAnswer
+from lenience.service.domain.capacity_price import CapacityBody, at_price, price_capacity
 from lenience.service.domain.chain import genesis
 from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
+from lenience.service.domain.overall import OverallUse
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
 from lenience.service.domain.solved_tables import load, solve, solve_seconds
@@ -26,8 +30,9 @@ from lenience.service.domain.version_warnings import dropped_segment_warnings, v
 from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.command import store_answer
+from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import Ledger
-from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment
+from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment, Version
 
 FEWER = "Use fewer segments."
 SMALLER = "Divide the largest segment into smaller ones."
@@ -60,17 +65,25 @@ class SolvedVersion:
     warnings: list[str]
 
 
-def solve_version(specification: PolicySpecification) -> SolvedVersion:
-    """Solve every segment. Equal problems share a table. No lock is held, because it may take a while."""
+def solve_version(specification: PolicySpecification, progress: SolveProgress | None = None) -> SolvedVersion:
+    """Solve every segment. Equal problems share a table. No lock is held, because it may take a while.
+
+    It counts segments in ``progress``, and raises Conflict between two of them if it was cancelled.
+    """
+    progress = progress or SolveProgress()
+    progress.check()
     try:
         problems = specification.problems()
+        progress.begin(len(problems))
         _refuse_long(problems)
         until = time.monotonic() + limits.VERSION_SECONDS
-        texts: dict[tuple[object, object], str] = {}
+        price = price_capacity(specification, problems)
+        priced, tables = store_price(price)
+        problems = [at_price(problem, price) for problem in problems]
+        texts: dict[tuple[object, ...], str] = {}
         stored: list[StoredSegment] = []
-        tables: dict[str, str] = {}
         for segment in problems:
-            key = (segment.problem, segment.prior)
+            key = (segment.problem, segment.prior, segment.charges)
             if key not in texts:
                 if time.monotonic() > until:
                     raise TooLargeError(
@@ -95,17 +108,34 @@ def solve_version(specification: PolicySpecification) -> SolvedVersion:
                     segment.exposure_cap,
                     segment.exploration_floor,
                     segment.exposure_cap_amount,
+                    priced,
                 )
             )
+            progress.advance()
     except TooLargeError as error:
         # The solver's own hint is about its tolerance, which a request cannot choose.
         fits = error if error.field == "segments" else error.with_hint(SMALLER)
         raise BadRequest.of(fits.with_fields(dict.fromkeys(fits.fields, "segments"))) from None
     except InputError as error:
         raise BadRequest.of(error) from None
-    loaded = {digest: load(text) for digest, text in tables.items()}
+    loaded = {digest: load(tables[digest]) for digest in {segment.solved for segment in stored}}
     tables_by_segment = {segment.name: loaded[segment.solved] for segment in stored}
-    return SolvedVersion(specification, stored, tables, version_warnings(specification, tables_by_segment))
+    warnings = version_warnings(specification, tables_by_segment)
+    if specification.capacity and price is None:
+        warnings.append(
+            "The capacity is kept, but it has no price: that needs an objective with arrivals and discount_rate. "
+            "Whoever comes first is accepted until the capacity is used."
+        )
+    return SolvedVersion(specification, stored, tables, warnings)
+
+
+def store_price(price: CapacityBody | None) -> tuple[str | None, dict[str, str]]:
+    """Return the digest of a capacity's price, and the text by its digest."""
+    if price is None:
+        return None, {}
+    text = msgspec.json.encode(price).decode()
+    digest = sha256(text.encode()).hexdigest()
+    return digest, {digest: text}
 
 
 def _refuse_long(problems: Sequence[SegmentProblem]) -> None:
@@ -266,6 +296,8 @@ class ChangeState:
         if replaced is not None:
             changes.insert(0, (replaced, "retired"))
         version = ledger.registry.version(ledger.connection, record.id, number)
+        if self.state != "retired":
+            _refuse_imported(ledger, record, version)
         tables = {name: rule.table for name, rule in version.rules.items()}
         warnings = [] if self.state == "retired" else version_warnings(version.specification, tables)
         if self.state == "active":
@@ -278,6 +310,7 @@ class ChangeState:
         chain = ledger.chains[record.chain]
         for which, state in changes:
             last = which == number
+            opened = last and self.state == "active" and version.overall is not None
             event = StateChanged(
                 at=ledger.now,
                 actor=self.sender.actor,
@@ -285,8 +318,12 @@ class ChangeState:
                 state=state,
                 revision=chain.revision + 1,
                 receipt=receipt.digest if last else None,
+                overall=_overall_use(ledger, record) if opened else None,
+                lengths=_lengths(ledger, record) if opened else {},
             )
             seq = ledger.append(chain, event)
+            if event.overall is not None:
+                ledger.overall[chain.id] = event.overall
             where = (schema.version.c.policy_id == record.id) & (schema.version.c.number == which)
             ledger.connection.execute(update(schema.version).where(where).values(state=state))
         store_answer(ledger, self.sender, receipt, chain.id, seq, answer)
@@ -311,9 +348,32 @@ class ChangeState:
         return answer
 
 
+def _overall_use(ledger: Ledger, record: PolicyRecord) -> OverallUse:
+    """Return what all segments of a policy have open now, and what its months have used under earlier limits."""
+    counts = [ledger.chains[record.segments[name]].counts for name in sorted(record.segments)]
+    return msgspec.structs.replace(
+        ledger.overall_use(ledger.chains[record.chain]),
+        pending=sum(own.pending for own in counts),
+        at_risk=math.fsum(own.at_risk for own in counts),
+    )
+
+
+def _lengths(ledger: Ledger, record: PolicyRecord) -> dict[str, int]:
+    """Return the number of events in the chain of each segment."""
+    return {name: ledger.chains[chain].length for name, chain in sorted(record.segments.items())}
+
+
 def _dropped(ledger: Ledger, record: PolicyRecord, names: Collection[str]) -> list[str]:
     """Return a warning about segments of the active version that are not among ``names``."""
     if record.active is None:
         return []
     active = {name: ledger.chains[record.segments[name]].counts for name in record.active.rules}
     return dropped_segment_warnings(active, names)
+
+
+def _refuse_imported(ledger: Ledger, record: PolicyRecord, version: Version) -> None:
+    """Raise Conflict if a version cannot go with the decisions that were imported."""
+    imports = read_imports(ledger.connection, record.chain, ledger.unwritten(record.chain))
+    if imports:
+        not_in_prior = all(one.started.not_in_prior for one in imports.values())
+        refuse_import(record, version, not_in_prior=not_in_prior)

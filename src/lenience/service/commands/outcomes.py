@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from sqlalchemy import select
 
 from lenience.core.errors import InputError
 from lenience.service.commands.transitions import OverrideRequest as OverrideRequest
 from lenience.service.commands.transitions import (
     Transition,
+    own_date_of,
     plan_correction,
     plan_expiry,
     plan_nothing,
     plan_outcome,
     plan_override,
+    plan_status,
 )
 from lenience.service.domain import limits
 from lenience.service.domain.answers import ExpiryAnswer, OutcomeProblem, OutcomesAnswer, outcome_answer
-from lenience.service.domain.events import Outcome, Repeated
+from lenience.service.domain.clock import iso_time
+from lenience.service.domain.events import Interim, Outcome, Repeated
+from lenience.service.domain.open_loans import with_open_loans
+from lenience.service.domain.overall import UseChange
 from lenience.service.domain.problems import UNKNOWN_DECISIONS, NotFound, Problem, not_one, unknown_decision
 from lenience.service.domain.receipts import NO_RECEIPT, CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule
@@ -30,12 +36,23 @@ from lenience.service.domain.state import ChainState, DecisionState, realised_pr
 from lenience.service.storage import schema
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
+from lenience.service.storage.policy_cache import PolicyRecord
+
+OwnDate: TypeAlias = Annotated[limits.Date, Meta(description="When it happened; today if missing")] | UnsetType | None
+
+
+class CorrectionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The right outcome of an accepted individual. A date is not encoded where it is not given."""
+
+    outcome: Outcome
+    outcome_at: OwnDate = UNSET
 
 
 class OutcomeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The outcome of an accepted individual."""
+    """The outcome of an accepted individual, or its interim status: late, or current (open and not late)."""
 
-    outcome: Outcome
+    outcome: Outcome | Interim
+    outcome_at: OwnDate = UNSET
 
 
 class OutcomeItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,7 +60,8 @@ class OutcomeItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     id: Annotated[str, Meta(max_length=limits.DECISION, pattern=limits.PLAIN)] | None = None
     reference: limits.Reference | None = None
-    outcome: Outcome
+    outcome: Outcome | Interim
+    outcome_at: OwnDate = UNSET
 
     def __post_init__(self) -> None:
         if (self.id is None) == (self.reference is None):
@@ -73,8 +91,9 @@ class Change:
     sender: Sender
     decision: str
     kind: Kind
-    outcome: Outcome | None = None
+    outcome: Outcome | Interim | None = None
     override: OverrideRequest | None = None
+    outcome_at: str | None = None
 
     @property
     def size(self) -> int:
@@ -92,21 +111,26 @@ class Change:
             raise unknown_decision(self.decision)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """The chain of the decision's segment."""
-        return [ledger.chain_of[self.decision]]
+        """The chain of the decision's segment, and the policy's own if it counts for all segments."""
+        return with_policies(ledger, [ledger.chain_of[self.decision]])
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Change the decision."""
         chain = ledger.chains[ledger.chain_of[self.decision]]
         state = ledger.decisions[self.decision]
         planned = self._plan(ledger, state)
-        counts = planned.counts_after(chain.counts)
-        policy, rule = _rule(ledger, chain, state)
+        policy, version, rule = _rule(ledger, chain, state)
+        loans = copy(chain.open_loans)
+        if loans is not None and planned.pending < 0:
+            loans.settle(state.seq)
+        counts = with_open_loans(planned.counts_after(chain.counts), loans, version)
         after = msgspec.structs.replace(
             outcome_answer(state, policy, rule, counts, planned.recorded),
             status=planned.status,
             decision=planned.choice,
             profit=realised_profit(planned.status, state.amount, state.cost),
+            reported=planned.reported_after,
+            outcome_at=None if planned.outcome_at_after is None else iso_time(planned.outcome_at_after),
         )
         made = WriteCounts(outcomes=int(planned.recorded and self.kind == "outcome"))
         answer = CommandAnswer(200, encoder.encode(after), made)
@@ -116,12 +140,9 @@ class Change:
         return answer
 
     def _plan(self, ledger: Ledger, state: DecisionState) -> Transition:
-        if self.kind == "outcome":
+        if self.kind in ("outcome", "correction"):
             assert self.outcome is not None
-            return plan_outcome(state, self.outcome)
-        if self.kind == "correction":
-            assert self.outcome is not None
-            return plan_correction(state, self.outcome)
+            return plan_report(state, self.outcome, self.outcome_at, ledger.now, correction=self.kind == "correction")
         if self.kind == "override":
             assert self.override is not None
             return plan_override(state, self.override)
@@ -154,8 +175,8 @@ class RecordOutcomes:
             raise NotFound("none of these decisions exists", code=UNKNOWN_DECISIONS)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """Return the chains of all segments concerned."""
-        return [ledger.chain_of[decision] for decision in self._known(ledger)]
+        """Return the chains of all segments concerned, and of the policies that count for all segments."""
+        return with_policies(ledger, [ledger.chain_of[decision] for decision in self._known(ledger)])
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Record the outcomes in order."""
@@ -168,7 +189,8 @@ class RecordOutcomes:
         for position, item in enumerate(self.items):
             try:
                 state = self._decision(ledger, item)
-                plan = plan_outcome(state, item.outcome, planned.get(state.id, state.status))
+                status = planned.get(state.id, state.status)
+                plan = plan_report(state, item.outcome, item.outcome_at or None, ledger.now, status)
             except Problem as problem:
                 problems.append(OutcomeProblem(position, item.id, problem.status, problem.detail, problem.code))
                 continue
@@ -272,19 +294,69 @@ def carry_out(
         last = i == len(plans) - 1
         seq = ledger.append(chain, plan.event(ledger, sender, receipt if last else NO_RECEIPT))
         plan.apply(ledger, chain, seq)
+        if plan.recorded and (plan.pending or plan.accepted):
+            _change_use(ledger, sender, chain, plan)
         if last:
             store_answer(ledger, sender, receipt, chain.id, seq, answer)
 
 
-def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[str, SegmentRule]:
-    """Return the policy's name and the rule for the answer's belief: the active version's, or the decision's."""
+def with_policies(ledger: Ledger, chains: list[int]) -> list[int]:
+    """Return chains of segments with those of their policies that count for all segments, as far as they are known."""
+    owners = (ledger.registry.owner(chain) for chain in set(chains))
+    own = {record.chain for record in owners if record and record.active and record.active.overall is not None}
+    return [*own, *chains]
+
+
+def _change_use(ledger: Ledger, sender: Sender, chain: ChainState, plan: Transition) -> None:
+    """Log what a transition changes over all segments, if the active version of the policy has limits there."""
+    _, record = _policy(ledger, chain)
+    if record.active is None or record.active.overall is None:
+        return
+    ledger.lock([record.chain])
+    own = ledger.chains[record.chain]
+    accepted, month = plan.accepted, 0
+    if accepted < 0:
+        charged = ledger.charged_month(own, plan.state.id)
+        accepted, month = (0, 0) if charged is None else (accepted, charged)
+    if accepted or plan.pending:
+        change = UseChange(accepted, plan.pending, plan.state.loss, month)
+        ledger.change_use(own, sender.actor, plan.state.id, change)
+
+
+def _policy(ledger: Ledger, chain: ChainState) -> tuple[str, PolicyRecord]:
+    """Return the policy of a segment's locked chain, as it is now."""
     assert chain.policy_id is not None
-    assert chain.segment is not None
     name = ledger.registry.name_of(ledger.connection, chain.policy_id)
     record = ledger.registry.known(name)
     if record is None or record.revision != chain.revision:
         record = ledger.registry.load(ledger.connection, name)
+    return name, record
+
+
+def plan_report(
+    state: DecisionState,
+    outcome: Outcome | Interim,
+    outcome_at: str | None,
+    now: int,
+    status: str | None = None,
+    *,
+    correction: bool = False,
+) -> Transition:
+    """Plan an outcome, a correction or an interim status. ``status`` is that after earlier items of a batch."""
+    own_date = own_date_of(state, outcome_at, now)
+    if outcome == "late" or outcome == "current":
+        return plan_status(state, outcome, status, own_date)
+    return plan_correction(state, outcome, own_date) if correction else plan_outcome(state, outcome, status, own_date)
+
+
+def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[str, int, SegmentRule]:
+    """Return the policy's name, and the version and rule for the answer's belief: the active, or the decision's."""
+    assert chain.policy_id is not None
+    assert chain.segment is not None
+    name, record = _policy(ledger, chain)
     if record.active is not None and chain.segment in record.active.rules:
-        return name, record.active.rules[chain.segment]
-    version = ledger.registry.version(ledger.connection, chain.policy_id, state.version)
-    return name, version.rules[chain.segment]
+        return name, record.active.number, record.active.rules[chain.segment]
+    numbers = [state.version] if state.version else sorted(record.states, reverse=True)  # it was imported
+    versions = (ledger.registry.version(ledger.connection, chain.policy_id, number) for number in numbers)
+    version = next(version for version in versions if chain.segment in version.rules)
+    return name, version.number, version.rules[chain.segment]

@@ -2,7 +2,8 @@
 
 The index of an applicant is the expected profit of its offer plus what its outcome adds to those of the better-ranked
 applicants of its segment (:mod:`lenience.segments.ranking`). The chosen applicants are then decided one by one, the
-best first, so that exposure caps hold. The others are rejected for lack of capacity, if not for another reason.
+best first, so that exposure caps hold. The others are rejected for lack of capacity, if not for another reason. If the
+version has a capacity with a price, the index is what remains after the price of what the offer uses.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from lenience.segments.ranking import Applicant, rank
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, RankAnswer
+from lenience.service.domain.capacity_price import HIGHEST
 from lenience.service.domain.events import Rank
 from lenience.service.domain.offer_tables import OfferTable
+from lenience.service.domain.open_loans import with_open_loans
 from lenience.service.domain.problems import BadRequest
-from lenience.service.domain.rule import Counts, SegmentRule, Verdict, best_offer, without_capacity
+from lenience.service.domain.rule import Counts, SegmentRule, Verdict, without_capacity
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import Version
 
@@ -70,17 +73,13 @@ def rank_batch(
     sizes = Counter(rule.name for rule in rules)
     for position, (rule, own, offers) in enumerate(zip(rules, counts, choices, strict=True)):
         table, basis = rule.table, rule.basis(own)
-        if not isinstance(table, OfferTable) or table.offers is None:
-            raise BadRequest(
-                "only a policy whose objective has offers can rank a batch",
-                code="unsupported_offers",
-                field="capacity",
-            )
+        assert isinstance(table, OfferTable)
         if rule.name not in labels:
-            labels[rule.name] = table.batch_label_values(own.successes, own.failures, sizes[rule.name], own.pending)
-        offer = best_offer(offers or table.choices, basis.rate)
+            labels[rule.name] = table.batch_label_values(own.good, own.bad, sizes[rule.name], own.pending)
+        offer = rule.best_offer(offers or table.choices, basis.rate)
         first = labels[rule.name][0]
-        applicants.append(Applicant(str(position), basis.belief, offer, first, offer.loss, rule.name))
+        priced = Offer(offer.amount, min(offer.cost + rule.charge(offer) / offer.amount, HIGHEST))
+        applicants.append(Applicant(str(position), basis.belief, priced, first, offer.loss, rule.name))
     result = rank(applicants, capacity, budget, labels)
     order = [*result.chosen, *result.waiting, *result.rejected]
     index = {int(one.name): one.index for one in order}
@@ -101,10 +100,19 @@ class DecideRanked(Decide):
     budget: float | None = None
     _ranking: BatchRanking | None = None
 
+    def _check(self, ledger: Ledger, version: Version, chains: list[int]) -> None:
+        rules = [version.rules[ledger.chains[chain].segment or ""] for chain in chains]
+        if any(rule.table.offers is None for rule in rules):
+            raise BadRequest(
+                "only a policy whose objective has offers can rank a batch",
+                code="unsupported_offers",
+                field="capacity",
+            )
+
     def _order(self, ledger: Ledger, version: Version, chains: list[int]) -> Sequence[int]:
         locked = [ledger.chains[chain] for chain in chains]
         rules = [version.rules[chain.segment or ""] for chain in locked]
-        counts = [chain.counts for chain in locked]
+        counts = [with_open_loans(chain.counts, chain.open_loans, version.number) for chain in locked]
         self._ranking = rank_batch(rules, counts, self._choices, self.capacity, self.budget)
         return self._ranking.order
 

@@ -6,20 +6,24 @@ from dataclasses import dataclass
 
 import msgspec
 
+from lenience.core.errors import InputError
 from lenience.service.domain import limits
 from lenience.service.domain.answers import Status
+from lenience.service.domain.clock import check_order, iso_time, read_time
 from lenience.service.domain.events import (
     Choice,
     Corrected,
     Erased,
     Event,
     Expired,
+    Interim,
     Observed,
     Outcome,
     Overridden,
     Repeated,
+    StatusReported,
 )
-from lenience.service.domain.problems import Conflict
+from lenience.service.domain.problems import BadRequest, Conflict
 from lenience.service.domain.receipts import Receipt, Sender
 from lenience.service.domain.rule import Counts, at_risk_after
 from lenience.service.domain.state import ChainState, DecisionState, Personal
@@ -51,6 +55,8 @@ class Transition:
     before: Outcome | None = None
     override: OverrideRequest | None = None
     personal: Personal | None = None
+    reported: Interim | None = None
+    own_date: int | None = None  # of the outcome or the interim status, as the sender gave it
 
     def counts_after(self, counts: Counts) -> Counts:
         """Return the segment's counts after the transition."""
@@ -64,6 +70,19 @@ class Transition:
             at_risk_after(counts.at_risk, self.pending * self.state.loss, pending),
         )
 
+    @property
+    def reported_after(self) -> str | None:
+        """The interim status after the transition. Only a pending decision has one."""
+        if self.kind == "status":
+            return self.reported
+        return None if self.recorded and self.kind != "erasure" else self.state.reported
+
+    @property
+    def outcome_at_after(self) -> int | None:
+        """The own date of the outcome after the transition, if one was given."""
+        given = self.recorded and self.kind in ("outcome", "correction") and self.own_date is not None
+        return self.own_date if given else self.state.outcome_at
+
     def event(self, ledger: Ledger, sender: Sender, receipt: Receipt) -> Event:
         """Return the event to log."""
         at, actor, decision, digest = ledger.now, sender.actor, self.state.id, receipt.digest
@@ -71,12 +90,25 @@ class Transition:
             return Repeated(at=at, actor=actor, decision=decision, receipt=digest)
         if self.kind == "outcome":
             assert self.status in ("success", "failure")
-            return Observed(at=at, actor=actor, decision=decision, outcome=self.status, receipt=digest)
+            own = self.own_date
+            return Observed(at=at, actor=actor, decision=decision, outcome=self.status, outcome_at=own, receipt=digest)
+        if self.kind == "status":
+            assert self.reported is not None
+            own = self.own_date
+            return StatusReported(
+                at=at, actor=actor, decision=decision, status=self.reported, status_at=own, receipt=digest
+            )
         if self.kind == "correction":
             assert self.status in ("success", "failure")
             assert self.before is not None
             return Corrected(
-                at=at, actor=actor, decision=decision, before=self.before, outcome=self.status, receipt=digest
+                at=at,
+                actor=actor,
+                decision=decision,
+                before=self.before,
+                outcome=self.status,
+                outcome_at=self.own_date,
+                receipt=digest,
             )
         if self.kind == "expiry":
             return Expired(at=at, actor=actor, decision=decision, receipt=digest)
@@ -100,16 +132,21 @@ class Transition:
             return
         state = self.state
         chain.counts = self.counts_after(chain.counts)
+        if self.pending < 0 and chain.open_loans is not None:
+            chain.open_loans.settle(state.seq)
         state.status = self.status
         state.accepted = self.choice == "accept"
         state.changed = True
+        state.reported, state.outcome_at = self.reported_after, self.outcome_at_after
         if self.kind == "erasure":
             ledger.erase_personal(state, seq)
         if self.personal is not None:
             ledger.add_personal(chain.id, seq, self.personal)
 
 
-def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = None) -> Transition:
+def plan_outcome(
+    state: DecisionState, outcome: Outcome, status: str | None = None, own_date: int | None = None
+) -> Transition:
     """Plan the outcome of an acceptance. An expired outcome may still be recorded."""
     now = state.status if status is None else status
     if now == schema.REJECTED:
@@ -118,6 +155,12 @@ def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = No
             code="decision_rejected",
         )
     if now == outcome:
+        if own_date is not None and state.outcome_at is not None and own_date != state.outcome_at:
+            raise Conflict(
+                f"the outcome of the decision {state.id} is recorded with the date {iso_time(state.outcome_at)[:10]}",
+                code="outcome_recorded",
+                field="outcome_at",
+            )
         return Transition(state, outcome, "accept", "outcome", recorded=False)
     if now in (schema.SUCCESS, schema.FAILURE):
         raise Conflict(
@@ -126,7 +169,39 @@ def plan_outcome(state: DecisionState, outcome: Outcome, status: str | None = No
         )
     good = outcome == "success"
     pending = -1 if now == schema.PENDING else 0
-    return Transition(state, outcome, "accept", "outcome", True, successes=good, failures=not good, pending=pending)
+    return Transition(
+        *(state, outcome, "accept", "outcome", True),
+        successes=good,
+        failures=not good,
+        pending=pending,
+        own_date=own_date,
+    )
+
+
+def plan_status(
+    state: DecisionState, reported: Interim, status: str | None = None, own_date: int | None = None
+) -> Transition:
+    """Plan an interim status of a pending acceptance. It changes no count."""
+    now = state.status if status is None else status
+    if now != schema.PENDING:
+        raise Conflict(
+            f"the decision {state.id} is {now}, not pending, so it cannot become {reported}",
+            code="decision_not_pending",
+        )
+    recorded = state.reported != reported
+    return Transition(state, "pending", "accept", "status", recorded, reported=reported, own_date=own_date)
+
+
+def own_date_of(state: DecisionState, text: str | None, now: int) -> int | None:
+    """Return the own date of an outcome in microseconds, or raise BadRequest if it cannot be that of the decision."""
+    if text is None:
+        return None
+    try:
+        at = read_time("outcome_at", text)
+        check_order("outcome_at", at, state.at, now)
+    except InputError as error:
+        raise BadRequest.of(error) from None
+    return at
 
 
 def plan_expiry(state: DecisionState) -> Transition:
@@ -138,7 +213,7 @@ def plan_expiry(state: DecisionState) -> Transition:
     return Transition(state, "expired", "accept", "expiry", True, pending=-1)
 
 
-def plan_correction(state: DecisionState, outcome: Outcome) -> Transition:
+def plan_correction(state: DecisionState, outcome: Outcome, own_date: int | None = None) -> Transition:
     """Plan a correction: one success more and one failure less, or the reverse."""
     if state.status not in (schema.SUCCESS, schema.FAILURE):
         raise Conflict(f"the decision {state.id} has no outcome to correct: it is {state.status}", code="no_outcome")
@@ -146,7 +221,13 @@ def plan_correction(state: DecisionState, outcome: Outcome) -> Transition:
         return Transition(state, outcome, "accept", "correction", recorded=False)
     step = 1 if outcome == "success" else -1
     before: Outcome = "failure" if outcome == "success" else "success"
-    return Transition(state, outcome, "accept", "correction", True, successes=step, failures=-step, before=before)
+    return Transition(
+        *(state, outcome, "accept", "correction", True),
+        successes=step,
+        failures=-step,
+        before=before,
+        own_date=own_date,
+    )
 
 
 def plan_override(state: DecisionState, request: OverrideRequest) -> Transition:

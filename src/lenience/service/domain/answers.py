@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
+from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Choice, State
 from lenience.service.domain.reason_parts import PrincipalReason
 from lenience.service.domain.reasons import reasons
@@ -19,6 +20,7 @@ from lenience.service.domain.specification import PolicySpecification
 from lenience.service.domain.state import DecisionState
 
 Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejected"]
+Reported: TypeAlias = Literal["late", "current"]
 
 
 class OfferAnswer(msgspec.Struct, frozen=True, gc=False):
@@ -82,7 +84,8 @@ class RankAnswer(msgspec.Struct, frozen=True):
 class OutcomeAnswer(msgspec.Struct, frozen=True):
     """A decision after a change (outcome, correction, expiry, override, erasure), with the segment's belief.
 
-    ``profit`` is what the outcome has earned, in money. It is null without an outcome or an offer.
+    ``profit`` is what the outcome has earned, in money. It is null without an outcome or an offer. ``reported`` is the
+    interim status of a pending decision (late or current), and ``outcome_at`` the own date of the outcome, if given.
     """
 
     id: str
@@ -94,6 +97,8 @@ class OutcomeAnswer(msgspec.Struct, frozen=True):
     belief: Belief
     pending: int
     profit: float | None
+    reported: Reported | None = None
+    outcome_at: str | None = None
 
 
 class OutcomeProblem(msgspec.Struct, frozen=True):
@@ -141,8 +146,34 @@ class VersionAnswer(msgspec.Struct, frozen=True):
     replaced: int | None = None  # the version that was active until then
 
 
+SolveState: TypeAlias = Literal["waiting", "solving", "done", "failed", "cancelling", "cancelled"]
+
+
+class SolveAnswer(msgspec.Struct, frozen=True):
+    """A version that is solved in the background: how many of its segments are solved, and the version when it is done.
+
+    ``segments`` is 0 while the solve waits for others. ``problem`` says why it failed.
+    """
+
+    id: str
+    policy: str
+    state: SolveState
+    solved: int
+    segments: int
+    version: VersionAnswer | None = None
+    problem: str | None = None
+
+
+class SolvesAnswer(msgspec.Struct, frozen=True):
+    """The versions that are solved in the background, the newest first."""
+
+    solves: list[SolveAnswer]
+
+
 class SegmentView(msgspec.Struct, frozen=True):
     """A segment now: its counts and belief, and the decision for the next individual.
+
+    ``evidence`` says in words what the belief rests on. ``imported`` of the arrivals were imported as past decisions.
 
     ``volume`` is the number of members still to come, each weighted by its discount. ``volume_to_start`` is the
     smallest volume at which a first acceptance pays under the version's prior (if outcomes came without delay). It is
@@ -157,9 +188,11 @@ class SegmentView(msgspec.Struct, frozen=True):
     name: str
     share: float
     belief: Belief
+    evidence: str
     arrivals: int
     accepted: int
     pending: int
+    imported: int
     accepts: bool
     threshold: float
     limit: int | None
@@ -182,10 +215,90 @@ class VersionView(msgspec.Struct, frozen=True):
     state: State
 
 
+class CapacityView(msgspec.Struct, frozen=True):
+    """The limits over all segments of a version, and what is used of them now.
+
+    ``used`` is what the ``period`` (a month or a year) has used of the ``limit``: acceptances, or losses if all of them
+    fail. ``price`` is what one unit of it is worth. ``bound`` is an upper bound of what any policy earns that keeps the
+    limit, and ``unlimited`` what the best policy earns without it, both discounted, at the version's prior. The price
+    and both values are null without arrivals to compare the capacity with.
+    """
+
+    period: str | None
+    limit: float | None
+    used: float | None
+    price: float | None
+    bound: float | None
+    unlimited: Bounds | None
+    exposure_cap: int | None
+    exposure_cap_amount: float | None
+    pending: int
+    at_risk: float
+
+
+class ImportView(msgspec.Struct, frozen=True):
+    """An imported portfolio: where it came from, and how much of it has arrived.
+
+    ``received`` of its ``rows`` have arrived. ``recorded`` of them became decisions of the policy. The others were
+    there already. ``left_out`` rows of the file were not sent.
+    """
+
+    number: int
+    file: str
+    digest: str
+    rows: int
+    received: int
+    recorded: int
+    accepted: int
+    pending: int
+    successes: int
+    failures: int
+    complete: bool
+    left_out: int
+    why_left_out: dict[str, int]
+    columns: dict[str, str]
+    settings: dict[str, str]
+    first: str | None
+    last: str | None
+    model: str
+    software: str
+    not_in_prior: bool
+    imported_at: str
+    imported_by: str
+
+
+class ImportProblem(msgspec.Struct, frozen=True):
+    """A row of an import that could not be recorded, with the reason."""
+
+    position: int
+    status: int
+    detail: str
+    code: str
+
+
+class ImportAnswer(msgspec.Struct, frozen=True):
+    """The result of a batch of an import.
+
+    ``recorded`` rows are new, ``repeated`` ones were there before, and of ``outcomes`` decisions that were there only
+    the outcome or the interim status is new. ``received`` of ``rows`` have arrived with all batches so far.
+    """
+
+    number: int
+    recorded: int
+    outcomes: int
+    repeated: int
+    problems: list[ImportProblem]
+    received: int
+    rows: int
+    complete: bool
+
+
 class PolicyView(msgspec.Struct, frozen=True):
     """A policy with its versions and the segments of the version shown (the active one, else the newest).
 
-    ``warnings`` name segments whose arriving offers are no longer those that the version was solved for.
+    ``warnings`` name segments whose arriving offers are no longer those that the version was solved for. ``overall``
+    has the limits over all segments, or null if the version has none. ``imports`` are the portfolios of past decisions
+    that were imported.
     """
 
     name: str
@@ -196,6 +309,8 @@ class PolicyView(msgspec.Struct, frozen=True):
     specification: PolicySpecification
     segments: list[SegmentView]
     warnings: list[str]
+    overall: CapacityView | None
+    imports: list[ImportView]
 
 
 class PolicyEntry(msgspec.Struct, frozen=True):
@@ -238,12 +353,48 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     choice: str | None = None
     by: str | None = None
     reason: str | None = None
+    own_date: str | None = None  # of an outcome, an interim status or an imported decision
 
 
-class DecisionView(DecisionAnswer, frozen=True, kw_only=True):
-    """A decision with its explanation and its history."""
+class ImportedFrom(msgspec.Struct, frozen=True):
+    """The source of an imported decision: the file, its digest, the number of the import, and the row in it."""
 
+    number: int
+    file: str
+    digest: str
+    position: int
+
+
+class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision with its explanation and its history.
+
+    The fields are those of the answer to the decision. An imported decision was not made by the policy: it has the
+    version 0, and what a policy would have computed is null.
+    """
+
+    id: str
+    policy: str
+    policy_version: int
+    segment: str
+    decision: Choice
+    rule: str
+    reason: str
+    principal_reasons: list[PrincipalReason]
+    probability: float | None
+    belief: Belief | None
+    pending: int
+    limit: int | None
+    threshold: float | None
+    cost: float | None
+    decided_at: str
+    warnings: list[str]
+    offer: OfferAnswer | None
+    expected_profit: float | None
+    label_value: Bounds | None
     status: Status
+    reported: Reported | None
+    outcome_at: str | None
+    imported: ImportedFrom | None
     profit: float | None
     offers: list[OfferAnswer]
     overridden: bool
@@ -267,6 +418,8 @@ class DecisionEntry(msgspec.Struct, frozen=True):
     decision: Choice
     status: Status
     decided_at: str
+    reported: Reported | None = None
+    imported: bool = False
 
 
 class DecisionsPage(msgspec.Struct, frozen=True):
@@ -323,7 +476,7 @@ def decision_answer(
         pending=counts.pending,
         limit=verdict.limit,
         threshold=verdict.threshold,
-        cost=rule.table.cost if verdict.offer is None else verdict.offer.cost,
+        cost=rule.break_even if verdict.offer is None else verdict.offer.cost,
         decided_at=at,
         warnings=warnings,
         offer=offer_answer(verdict.offer),
@@ -351,4 +504,6 @@ def outcome_answer(
         belief=rule.belief(counts),
         pending=counts.pending,
         profit=state.profit,
+        reported=state.reported,  # type: ignore[arg-type]
+        outcome_at=None if state.outcome_at is None else iso_time(state.outcome_at),
     )

@@ -22,6 +22,8 @@ from lenience.core.validation import real
 DEFAULT_STEP = 3600.0  # seconds
 LARGEST_STEP = 3_650 * 86_400.0  # seconds
 SECOND = 1_000_000  # microseconds
+DAY = 86_400 * SECOND
+AHEAD = 14 * 3_600 * SECOND  # the time zone that is furthest ahead of UTC
 
 log = logging.getLogger("lenience.service")
 
@@ -140,3 +142,37 @@ def iso_time(microseconds: int) -> str:
     return datetime.fromtimestamp(microseconds // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + (
         f".{microseconds % 1_000_000:06d}Z"
     )
+
+
+def read_time(field: str, text: str) -> int:
+    """Return a date (its midnight in UTC) or a time as microseconds, or raise InputError.
+
+    >>> read_time("since", "1970-01-02"), read_time("until", "1970-01-02T01:00:00+01:00")
+    (86400000000, 86400000000)
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(field, text, "a date such as 2026-01-31 or a time such as 2026-01-31T00:00:00Z") from None
+    try:
+        return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)
+    except (OverflowError, ValueError):
+        raise InputError(field, text, "a time between the years 1 and 9999") from None
+
+
+def check_order(field: str, at: int, earliest: int, now: int, what: str = "the decision") -> None:
+    """Raise InputError if a given time is on a day before another one, or in the future.
+
+    A date has no time and may belong to a time zone that is ahead, so days are compared, and 14 hours are allowed.
+
+    >>> check_order("outcome_at", 0, 86_400_000_000, 10**15)
+    Traceback (most recent call last):
+        ...
+    lenience.core.errors.InputError: outcome_at must not be before the decision (1970-01-02), not 1970-01-01
+    """
+    if at // DAY < earliest // DAY:
+        allowed = f"must not be before {what} ({iso_time(earliest)[:10]})"
+        raise InputError.because(f"{allowed}, not {iso_time(at)[:10]}", field, value=iso_time(at), allowed=allowed)
+    if at > now + AHEAD:
+        allowed = f"must not be in the future (it is {iso_time(now)[:10]})"
+        raise InputError.because(f"{allowed}, not {iso_time(at)[:10]}", field, value=iso_time(at), allowed=allowed)

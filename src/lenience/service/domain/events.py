@@ -13,9 +13,11 @@ import msgspec
 
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
+from lenience.service.domain.overall import OverallUse, UseChange
 
 Choice: TypeAlias = Literal["accept", "reject"]
 Outcome: TypeAlias = Literal["success", "failure"]
+Interim: TypeAlias = Literal["late", "current"]  # statuses of an accepted individual whose outcome is pending
 State: TypeAlias = Literal["draft", "shadow", "active", "retired"]
 
 
@@ -75,13 +77,62 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     label_value: Bounds | None = None
     at_risk: float | None = None  # absent if nothing is
     rank: Rank | None = None
+    overall: OverallUse | None = None  # what all segments had used, where limits over all of them matter
+    overall_at: int | None = None  # the last event of the policy's chain before the decision
+    open: tuple[int, float, float] | None = None  # open loans, and the outcomes and successes as which they count
+
+
+class Imported(_Event, frozen=True, tag="imported", kw_only=True, gc=False):
+    """A past decision of an imported portfolio, with what is known of its outcome. No version of the policy made it.
+
+    The counts are those of the segment before it. ``source`` is the number of the import and ``position`` the place of
+    the row in it. ``decided_at`` and ``outcome_at`` are the row's own dates, while ``at`` is the time of the import.
+    """
+
+    id: str
+    source: int
+    position: int
+    decided_at: int
+    arrivals: int
+    accepted: int
+    pending: int
+    successes: int
+    failures: int
+    decision: Choice
+    status: str  # pending, success, failure, expired or rejected
+    reported: Interim | None = None
+    outcome_at: int | None = None
+    offer: Offer | None = None
+    at_risk: float | None = None
+    personal: str | None = None
+
+
+class OpenLoansCounted(_Event, frozen=True, tag="open_loans", kw_only=True):
+    """What the open loans of a segment say at their age, counted before the first decision of a day.
+
+    ``ages`` is a digest of the number of open loans of each age. ``evidence`` is, for each version with timing curves,
+    its number and the outcomes and successes as which the open loans count.
+    """
+
+    number: int
+    ages: str
+    evidence: tuple[tuple[int, float, float], ...]
 
 
 class Observed(_Event, frozen=True, tag="outcome", kw_only=True):
-    """The outcome of an accepted individual."""
+    """The outcome of an accepted individual, and its own date if the sender gave one."""
 
     decision: str
     outcome: Outcome
+    outcome_at: int | None = None
+
+
+class StatusReported(_Event, frozen=True, tag="status", kw_only=True):
+    """The interim status of an accepted individual whose outcome is pending."""
+
+    decision: str
+    status: Interim
+    status_at: int | None = None
 
 
 class Repeated(_Event, frozen=True, tag="repeat", kw_only=True):
@@ -96,6 +147,7 @@ class Corrected(_Event, frozen=True, tag="correction", kw_only=True):
     decision: str
     before: Outcome
     outcome: Outcome
+    outcome_at: int | None = None
 
 
 class Expired(_Event, frozen=True, tag="expiry", kw_only=True):
@@ -135,11 +187,56 @@ class VersionCreated(_Event, frozen=True, tag="version", kw_only=True):
 
 
 class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
-    """The new state of a version (in the policy's chain). The revision tells processes to reload the policy."""
+    """The new state of a version (in the policy's chain). The revision tells processes to reload the policy.
+
+    Where the version has limits over all segments, ``overall`` is what they have used and have open when it becomes
+    active, and ``lengths`` the numbers of events in the chains of the segments at that time.
+    """
 
     number: int
     state: State
     revision: int
+    overall: OverallUse | None = None
+    lengths: dict[str, int] = {}
+
+
+class UseChanged(_Event, frozen=True, tag="use", kw_only=True):
+    """A change of what all segments have used and have open, and the result (in the policy's chain)."""
+
+    decision: str
+    change: UseChange
+    after: OverallUse
+
+
+class ImportStarted(_Event, frozen=True, tag="import", kw_only=True):
+    """The provenance of an imported portfolio (in the policy's chain)."""
+
+    number: int
+    file: str
+    digest: str  # SHA-256 of the file
+    rows: int  # that are imported
+    left_out: int  # rows of the file that are not
+    why_left_out: dict[str, int] = {}
+    columns: dict[str, str] = {}  # the file's column for each field
+    settings: dict[str, str] = {}  # how the file was read, e.g. words for success
+    first: str | None = None  # dates of the first and the last decision
+    last: str | None = None
+    model: str = ""  # where the policy's prior comes from
+    software: str = ""
+    not_in_prior: bool = False  # whether the sender states that no version's prior holds these outcomes
+
+
+class RowsImported(_Event, frozen=True, tag="import_rows", kw_only=True):
+    """A batch of an import (in the policy's chain): its place, and how many rows were new, and of what kind."""
+
+    number: int
+    first: int
+    size: int
+    recorded: int
+    accepted: int = 0
+    pending: int = 0
+    successes: int = 0
+    failures: int = 0
 
 
 class KeyCreated(_Event, frozen=True, tag="key", kw_only=True):
@@ -160,7 +257,10 @@ class KeyRevoked(_Event, frozen=True, tag="key_revoked", kw_only=True):
 
 Event: TypeAlias = (
     Decided
+    | Imported
+    | OpenLoansCounted
     | Observed
+    | StatusReported
     | Repeated
     | Corrected
     | Expired
@@ -169,6 +269,9 @@ Event: TypeAlias = (
     | PolicyCreated
     | VersionCreated
     | StateChanged
+    | UseChanged
+    | ImportStarted
+    | RowsImported
     | KeyCreated
     | KeyRevoked
 )
@@ -189,3 +292,12 @@ def read(text: str | bytes) -> Event:
     'd'
     """
     return _decoder.decode(text)
+
+
+def decision_of(event: Event) -> str | None:
+    """Return the decision that a later event is about. The event of a decision itself is about none.
+
+    >>> decision_of(Expired(at=1, actor="local", decision="d"))
+    'd'
+    """
+    return None if isinstance(event, Decided | Imported) else getattr(event, "decision", None) or None

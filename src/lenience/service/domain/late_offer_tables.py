@@ -74,13 +74,13 @@ class LateOfferTable(OfferTable):
         worth = float(self._labels[position, pending])
         return Label(worth, Bounds(max(worth - gap, 0.0), worth + gap))
 
-    def limit(self, successes: int, failures: int) -> int | None:
+    def limit(self, successes: float, failures: float) -> int | None:
         """Return the exposure limit if all have one cost. With offers, 0 if none is accepted with nothing pending."""
         if self.offers is None:
             return self.exposure_limit(self.choices[0], successes, failures)
         return super().limit(successes, failures)
 
-    def exposure_limit(self, offer: Offer, successes: int, failures: int) -> int | None:
+    def exposure_limit(self, offer: Offer, successes: float, failures: float) -> int | None:
         """Return how many outcomes may be pending when an offer is accepted. None means any number."""
         profit = offer.expected_profit(self.rate(successes, failures))
         if profit > 0.0:
@@ -90,11 +90,11 @@ class LateOfferTable(OfferTable):
             pending += 1
         return pending
 
-    def batch_label_values(self, successes: int, failures: int, count: int, pending: int) -> tuple[float, ...]:
+    def batch_label_values(self, successes: float, failures: float, count: int, pending: int) -> tuple[float, ...]:
         """Return what the first, second, … outcome of a batch is worth: each makes one more pending."""
         return tuple(self.label(successes, failures, pending + k).worth for k in range(count))
 
-    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+    def value(self, successes: float, failures: float, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """Return the value from here on, in money, or None if solving would take too long."""
         from lenience.solvers.offers.delayed import solve_delayed_offers
 

@@ -18,6 +18,8 @@ OFFERS = 1_000  # of a version or of one of its segments
 CHOICES = 100  # offers in one request, of which one is made
 AMOUNT = 1e12  # largest amount at stake
 CURRENCY = 8  # characters of a currency
+AGES = 5_000  # of timing curves
+CURVES = 200  # equally likely timing curves
 DECISION = DECISION_ID_LENGTH  # letters of a decision's id
 SOLVE_SECONDS = 60.0  # to solve a segment, as estimated by the solver
 VERSION_SECONDS = 300.0  # to solve all segments of a version
@@ -34,5 +36,14 @@ Role = Annotated[
     Meta(min_length=1, max_length=100, pattern=PLAIN, description="The role of the overriding person"),
 ]
 Note = Annotated[str, Meta(min_length=1, max_length=2_000, pattern=r"^[^\x00]*$", description="The reason")]
+Date = Annotated[
+    str,
+    Meta(
+        min_length=10,
+        max_length=40,
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]{4,15}(Z|[+-][0-9]{2}:?[0-9]{2})?)?\Z",
+        description="A date (midnight UTC) or a time (UTC unless it has an offset), ISO 8601",
+    ),
+]
 FeatureName = Annotated[str, Meta(min_length=1, max_length=64, pattern=PLAIN)]
 FeatureValue = float | Annotated[str, Meta(max_length=200, pattern=PLAIN)]

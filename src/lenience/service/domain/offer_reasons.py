@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from lenience.core.formatting import counted, percent, percents, plural
 from lenience.core.offers import Offer
 from lenience.service.domain.offer_tables import OfferTable
-from lenience.service.domain.reason_parts import PrincipalReason, evidence, few_outcomes, limit_text, pending_text
+from lenience.service.domain.overall import OVERALL
+from lenience.service.domain.reason_parts import (
+    PrincipalReason,
+    again_text,
+    evidence,
+    few_outcomes,
+    limit_text,
+    overall_text,
+    pending_text,
+    waiting_text,
+)
 from lenience.service.domain.rule import (
     ABOVE,
     BELOW,
@@ -34,7 +44,9 @@ def offer_reason(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: S
     verb = f"Offer {size} instead of {text.money(max(larger))}" if larger else f"Accept {size}"
     out = limit_text(counts, verdict)
     if kind == ABOVE:
-        return f"{verb}: {text.compared}. The expected profit is {text.money(text.profit)}.{out}"
+        return f"{verb}: {text.compared}. {text.earns}{out}"
+    if kind in OVERALL:
+        return f"Reject {size} for now: {waiting_text(rule, kind, text.unit)}"
     if kind == LEARNING:
         return f"{verb}: {text.compared}. {text.cost} One more outcome is worth {text.label} for later decisions.{out}"
     if kind == FLOOR:
@@ -75,6 +87,8 @@ def offer_principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict)
     if verdict.decision == "accept":
         return []
     text = _Text(rule, counts, verdict)
+    if verdict.rule in OVERALL:
+        return [PrincipalReason(f"{verdict.rule}_reached", overall_text(rule, verdict.rule, text.unit))]
     if verdict.rule == CAP:
         full = f"This segment has reached its cap of {counted(rule.exposure_cap or 0, 'open case')}."
         return [PrincipalReason("exposure_cap_reached", full)]
@@ -113,6 +127,8 @@ def what_would_change_offer(
     if verdict.rule == LOSS_CAP and rule.exposure_cap_amount is not None:
         excess = counts.at_risk + text.offer.loss - rule.exposure_cap_amount
         changes.append(f"{text.money(excess)} less at risk in pending outcomes: accept.")
+    if verdict.rule in OVERALL:
+        changes.append(f"Less used by all segments together. {again_text(rule, verdict.rule)}")
     if verdict.rule == CAPACITY:
         changes.append("More capacity for the batch, or a higher rank: accept.")
     accepted = verdict.decision == "accept"
@@ -144,10 +160,10 @@ def _steps(
     table = rule.table
     assert isinstance(table, OfferTable)
     for more in steps:
-        good = counts.successes + (more if up else 0)
-        bad = counts.failures + (0 if up else more) - (more if swap else 0)
+        good = counts.good + (more if up else 0)
+        bad = counts.bad + (0 if up else more) - (more if swap else 0)
         rate = table.rate(good, bad)
-        profit = max(one.expected_profit(rate) for one in choices)
+        profit = max(rule.net_profit(one, rate) for one in choices)
         if (profit + table.label(good, bad, counts.pending).worth > 0.0) == up:
             return more
     return None
@@ -160,21 +176,36 @@ class _Text:
         assert verdict.offer is not None
         assert verdict.expected_profit is not None
         assert isinstance(rule.table, OfferTable)
-        self.money = rule.table.money.format
+        self.unit = rule.table.money
+        self.money = self.unit.format
         self.offer, self.profit = verdict.offer, verdict.expected_profit
+        self._charge = rule.charge(verdict.offer)
         self._worth = rule.label(counts).worth
         rate = rule.basis(counts).rate
         even = percents(rate, self.offer.cost)[1]
         side = "above" if rate > self.offer.cost else "not above"
         self.compared = f"{evidence(rule, counts)}, {side} the break-even of {even}"
-        gap = self.offer.cost - rate
         # The largest amount at this break-even for which the value of the label makes up.
-        self.most = math.inf if gap <= 0.0 else self._worth / gap
+        self.most = rule.largest_amount(self.offer.cost, counts)
 
     @property
     def cost(self) -> str:
-        """What the offer is expected to lose."""
-        return f"The expected loss is {self.money(-self.profit)}."
+        """What the offer is expected to lose, and what its capacity is worth elsewhere."""
+        loses = f"The expected loss is {self.money(-self.profit)}" if self.profit <= 0.0 else self._profit
+        return f"{loses}{self._capacity}."
+
+    @property
+    def earns(self) -> str:
+        """What the offer is expected to earn, and what its capacity is worth elsewhere."""
+        return f"{self._profit}{self._capacity}."
+
+    @property
+    def _profit(self) -> str:
+        return f"The expected profit is {self.money(self.profit)}"
+
+    @property
+    def _capacity(self) -> str:
+        return f", and the limited capacity that it uses is worth {self.money(self._charge)}" if self._charge else ""
 
     @property
     def label(self) -> str:

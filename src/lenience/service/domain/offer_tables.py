@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
@@ -26,6 +28,7 @@ from lenience.core.money import Money
 from lenience.core.objective import Objective, StoppingObjective
 from lenience.core.offers import Offer, Offers
 from lenience.objectives.discounted import Discounted
+from lenience.service.domain.between_rows import neighbours, whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,6 +62,7 @@ class OfferBody(msgspec.Struct, frozen=True, tag="offers", tag_field="kind"):
     labels: str
     gap: float
     small: float
+    charges: tuple[float, ...] | UnsetType = UNSET  # of each offer, for the limited capacity that it uses
 
 
 class OfferTable:
@@ -70,7 +74,15 @@ class OfferTable:
 
     horizon: int | None = None
 
-    def __init__(self, objective: Objective, prior: MixtureBelief, rows: int, first: str, count: str) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        prior: MixtureBelief,
+        rows: int,
+        first: str,
+        count: str,
+        charges: Sequence[float] | UnsetType = UNSET,
+    ) -> None:
         import numpy as np
 
         from lenience.policies.beliefs.offers import offers_of
@@ -82,7 +94,10 @@ class OfferTable:
         self.prior = prior.simplified
         self.cost: float = self._each.mean_cost if self.offers else objective.cost
         self._amounts = np.array(self._each.amount)
-        self._costs = np.array(self._each.cost)
+        self.charges: Sequence[float] = charges or ()  # of each offer, for the capacity that it uses
+        self._costs = np.array(self._each.cost)  # the success rates at which each offer earns its charge too
+        if self.charges:
+            self._costs += np.array(self.charges) / self._amounts
         self._first = np.frombuffer(b64decode(first), dtype="<i4").tolist()
         self._count = np.frombuffer(b64decode(count), dtype="<i4").tolist()
         self._begin = [0, *np.cumsum(self._count).tolist()]
@@ -98,28 +113,47 @@ class OfferTable:
         return tuple(Offer(amount, cost) for amount, cost in zip(self._each.amount, self._each.cost, strict=True))
 
     @property
+    def lowest_cost(self) -> float:
+        """The lowest break-even of the offers, with the price of a limited capacity."""
+        return self.cost if self.offers is None else float(self._costs.min())
+
+    @property
     def one_menu(self) -> bool:
         """Whether every arrival brings the same choice, so that a request need not repeat it."""
         return self._each.menu_count == 1
 
-    def belief(self, successes: int, failures: int) -> Belief:
+    def belief(self, successes: float, failures: float) -> Belief:
         """Return the prior plus the outcomes: with a doubtful prior, the belief with the same mean and variance."""
         after = self._after(successes, failures)
         return after if isinstance(after, Belief) else Belief(after.n, after.s)
 
-    def rate(self, successes: int, failures: int) -> float:
+    def rate(self, successes: float, failures: float) -> float:
         """Return the expected success rate."""
         return self._after(successes, failures).mean
 
-    def label(self, successes: int, failures: int, pending: int = 0) -> Label:
+    def label(self, successes: float, failures: float, pending: int = 0) -> Label:
         """Return what one more outcome is worth for later decisions."""
         if successes + failures >= self.rows:
             return Label(0.0, Bounds(0.0, self._gain_of_knowing(successes, failures)))
-        k = successes + failures
+        if not whole(successes, failures):
+            return self._label_between(successes, failures, pending)
+        successes, k = int(successes), int(successes + failures)
         at = successes - self._first[k]
         return self._stored(self._begin[k] + at if 0 <= at < self._count[k] else None, pending)
 
-    def label_value(self, successes: int, failures: int, pending: int = 0) -> Bounds:
+    def _label_between(self, successes: float, failures: float, pending: int) -> Label:
+        """Interpolate between labels of the table, and between their bounds."""
+        rate = self.rate(successes, failures)
+        around = [
+            (weight, self.label(good, bad, pending))
+            for weight, good, bad in neighbours(successes, failures, rate, self.rows)
+        ]
+        lower = math.fsum(weight * label.bounds.lower for weight, label in around)
+        upper = math.fsum(weight * label.bounds.upper for weight, label in around)
+        worth = math.fsum(weight * label.worth for weight, label in around)
+        return Label(worth, Bounds(min(lower, upper), upper))
+
+    def label_value(self, successes: float, failures: float, pending: int = 0) -> Bounds:
         """Return proved bounds of what one more outcome is worth."""
         return self.label(successes, failures, pending).bounds
 
@@ -127,20 +161,20 @@ class OfferTable:
         """Return a label of the table by its position, or that of a state which is not stored."""
         raise NotImplementedError
 
-    def batch_label_values(self, successes: int, failures: int, count: int, pending: int) -> tuple[float, ...]:
+    def batch_label_values(self, successes: float, failures: float, count: int, pending: int) -> tuple[float, ...]:
         """Return what the first, second, … outcome of a batch is worth."""
         raise NotImplementedError
 
-    def exposure_limit(self, offer: Offer, successes: int, failures: int) -> int | None:
+    def exposure_limit(self, offer: Offer, successes: float, failures: float) -> int | None:
         """Return how many outcomes may be pending when an offer is accepted. None means any number."""
         return None
 
-    def limit(self, successes: int, failures: int) -> int | None:
+    def limit(self, successes: float, failures: float) -> int | None:
         """Return None where one of the offers that arrivals bring is accepted, otherwise 0."""
         rate, label = self.rate(successes, failures), self.label(successes, failures).worth
         return None if float((self._amounts * (rate - self._costs)).max()) + label > 0.0 else 0
 
-    def share_accepted(self, successes: int, failures: int, pending: int = 0) -> float:
+    def share_accepted(self, successes: float, failures: float, pending: int = 0) -> float:
         """Return the share of arrivals that bring an offer which is accepted."""
         rate, label = self.rate(successes, failures), self.label(successes, failures, pending).worth
         pays = (self._amounts * (rate - self._costs) + label > 0.0).tolist()
@@ -152,7 +186,7 @@ class OfferTable:
         """Whether the first individual would be rejected, whatever offer it brings."""
         return self.limit(0, 0) == 0
 
-    def threshold(self, successes: int, failures: int) -> float:
+    def threshold(self, successes: float, failures: float) -> float:
         """Return the least success rate at which one of the offers is accepted, at this value of a label."""
         label = self.label(successes, failures).worth
         return min(max(float((self._costs - label / self._amounts).min()), 0.0), 1.0)
@@ -181,7 +215,7 @@ class OfferTable:
             boundary.append(least)
         return boundary
 
-    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+    def value(self, successes: float, failures: float, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """Return the value from here on, in money, or None if solving would take too long.
 
         There is no value of accepting the next individual, because it depends on the offer.
@@ -198,12 +232,12 @@ class OfferTable:
         """Whether every decision of the table is proved optimal."""
         raise NotImplementedError
 
-    def _after(self, successes: int, failures: int) -> Belief | MixtureBelief:
+    def _after(self, successes: float, failures: float) -> Belief | MixtureBelief:
         if isinstance(self.prior, Belief):
             return Belief(self.prior.n + successes + failures, self.prior.s + successes)
         return self.prior.after(successes + failures, successes)
 
-    def _gain_of_knowing(self, successes: int, failures: int) -> float:
+    def _gain_of_knowing(self, successes: float, failures: float) -> float:
         """Return what it is worth at most to know the success rate from the next arrival on.
 
         Knowing p adds E φ(p) − φ(p̂) an arrival, where φ is the best profit at a known rate. φ is convex with a slope
@@ -219,7 +253,7 @@ class PromptOfferTable(OfferTable):
     def __init__(self, body: OfferBody) -> None:
         import numpy as np
 
-        super().__init__(body.objective, body.prior, body.certificate.rows, body.first, body.count)
+        super().__init__(body.objective, body.prior, body.certificate.rows, body.first, body.count, body.charges)
         self.body = body
         self._labels = np.frombuffer(b64decode(body.labels), dtype="<f8")
 
@@ -229,7 +263,7 @@ class PromptOfferTable(OfferTable):
         lower = float(self._labels[position])
         return Label(lower, Bounds(lower, lower + self.body.gap))
 
-    def batch_label_values(self, successes: int, failures: int, count: int, pending: int) -> tuple[float, ...]:
+    def batch_label_values(self, successes: float, failures: float, count: int, pending: int) -> tuple[float, ...]:
         """Return what the first, second, … outcome is worth if all of a batch are obtained at the same time.
 
         The k-th adds the expected value of a label after k − 1 outcomes.
@@ -244,19 +278,18 @@ class PromptOfferTable(OfferTable):
             chances = [a + b for a, b in zip([*bad, 0.0], [0.0, *good], strict=True)]
         return tuple(values)
 
-    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+    def value(self, successes: float, failures: float, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """Return the value from here on, in money, or None if solving would take too long.
 
         There is no value of accepting the next individual, because it depends on the offer.
         """
-        from lenience.policies.beliefs.offers import OfferPolicy
-        from lenience.solvers.offers.solve import offer_seconds
+        from lenience.solvers.offers.solve import offer_seconds, solve_offers
 
         belief, objective = self._after(successes, failures), self.body.objective
         tolerance = self.body.certificate.tolerance
         if offer_seconds(belief, self._each, objective.discount, 1, tolerance) > VALUE_SECONDS:
             return None, None
-        return OfferPolicy.solve(objective, belief, 1, tolerance).value(belief), None
+        return solve_offers(belief, self._each, objective.discount, 1, tolerance, charges=self.charges).value, None
 
     @property
     def statement(self) -> str:
@@ -269,18 +302,31 @@ class PromptOfferTable(OfferTable):
         return self.body.certificate.proved
 
 
-def solve_offer_table(objective: Discounted, prior: Belief | MixtureBelief, rows: int, tolerance: float) -> OfferBody:
-    """Solve a problem with offers, or with a doubtful prior. The same problem gives the same table."""
+def solve_offer_table(
+    objective: Discounted,
+    prior: Belief | MixtureBelief,
+    rows: int,
+    tolerance: float,
+    charges: tuple[float, ...] = (),
+) -> OfferBody:
+    """Solve a problem with offers, or with a doubtful prior. The same problem gives the same table.
+
+    ``charges`` are what accepting each offer costs beside its expected loss.
+    """
     import numpy as np
 
-    policy = objective.solve(prior, rows=rows, tolerance=tolerance)
-    small = SMALL * policy.offers.mean_amount
-    lower, upper = policy.table
+    from lenience.policies.beliefs.offers import offers_of
+    from lenience.solvers.offers.solve import solve_offers
+
+    offers = offers_of(objective)
+    solution = solve_offers(prior, offers, objective.discount, rows, tolerance, charges=charges)
+    small = SMALL * offers.mean_amount
+    lower, upper = solution.table
     first = np.zeros(rows, dtype="<i4")
     count = np.zeros(rows, dtype="<i4")
     parts: list[NDArray[np.float64]] = []
     gap = 0.0
-    for k, (start, begin, size) in enumerate(policy.index.tolist()):
+    for k, (start, begin, size) in enumerate(solution.rows.tolist()):
         worth = np.flatnonzero(upper[begin : begin + size] > small)
         if worth.size:
             here = slice(begin + int(worth[0]), begin + int(worth[-1]) + 1)
@@ -290,13 +336,16 @@ def solve_offer_table(objective: Discounted, prior: Belief | MixtureBelief, rows
     labels = np.concatenate(parts) if parts else np.zeros(0)
     return OfferBody(
         objective=objective,
-        prior=policy.prior,
-        certificate=policy.certificate,
+        prior=MixtureBelief.of(prior),
+        certificate=Certificate(
+            tolerance, rows, solution.look_ahead, solution.undecided, solution.width, solution.states
+        ),
         first=array_text(first),
         count=array_text(count),
         labels=array_text(labels.astype("<f8")),
         gap=gap,
         small=small,
+        charges=charges or UNSET,
     )
 
 

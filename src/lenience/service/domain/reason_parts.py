@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from lenience.core.formatting import count, counted, percent, plural
+from lenience.core.money import Money
+from lenience.service.domain.overall import OVERALL_CAP, OVERALL_LOSS_CAP, PERIOD_CAPACITY
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 
 
@@ -19,11 +21,43 @@ def evidence(rule: SegmentRule, counts: Counts) -> str:
     """Return the expected success rate of a segment and its evidence: outcomes, and the prior."""
     basis = rule.basis(counts)
     if basis.evidence is None:
-        prior, known = rule.table.prior, counts.successes + counts.failures
-        before = f"prior evidence worth {counted_roughly(prior.n)}"
-        record = f"{counts.successes:,} of {known:,} succeeded, plus {before}" if known else before
+        known, past = counts.successes + counts.failures, rule.past_outcomes
+        before = f"prior evidence worth {counted_roughly(rule.table.prior.n)}"
+        before += f", from {_past(past)}" if past else ""
+        parts = [f"{counts.successes:,} of {known:,} succeeded"] if known else []
+        parts += [open_words(counts)] if counts.open else []
+        record = f"{', '.join(parts)}, plus {before}" if parts else before
         basis.evidence = f"the expected success rate is {percent(basis.rate)} ({record})"
     return basis.evidence
+
+
+def evidence_words(rule: SegmentRule, counts: Counts) -> str:
+    """Return what is known of a segment, without the prior's own weight.
+
+    A page shows it after the word "evidence".
+    """
+    known, past = counts.successes + counts.failures, rule.past_outcomes
+    words = "no outcome yet"
+    if known and past:
+        words = f"{counted_roughly(known + past)} ({count(past)} of them from before the policy)"
+    elif known + past:
+        words = _past(past) if past else counted(known, "outcome")
+    return f"{words} and {open_words(counts)}" if counts.open else words
+
+
+def open_words(counts: Counts) -> str:
+    """Return how many open loans count, and as how many outcomes.
+
+    >>> open_words(Counts(open=212, open_outcomes=64.2, open_successes=60.1))
+    '212 open cases that count as 64.2'
+    """
+    weight = max(counts.open_outcomes, 0.0)
+    shown = count(weight) if weight >= 0.05 else "almost nothing"
+    return f"{counted(counts.open, 'open case')} that {'counts' if counts.open == 1 else 'count'} as {shown}"
+
+
+def _past(outcomes: float) -> str:
+    return f"{count(outcomes)} past {plural(outcomes, 'outcome')}"
 
 
 def counted_roughly(outcomes: float) -> str:
@@ -47,10 +81,53 @@ def limit_text(counts: Counts, verdict: Verdict) -> str:
     return f" {counted(counts.pending, 'outcome')} pending, of at most {verdict.limit:,} at once."
 
 
+def break_even_text(rule: SegmentRule) -> str:
+    """Return the break-even of a segment with one cost, and what the price of a limited capacity adds to it."""
+    cost = rule.table.cost
+    if not rule.price:
+        return percent(cost)
+    return f"{percent(cost)} ({percent(rule.break_even)} plus {percent(rule.price)} because capacity is limited)"
+
+
+def overall_text(rule: SegmentRule, kind: str, money: Money) -> str:
+    """Return the limit over all segments that a rejection is due to, as a sentence.
+
+    It is the same for every applicant whom the limit leaves out.
+    """
+    limits = rule.overall
+    assert limits is not None
+    if kind == OVERALL_CAP:
+        return f"All segments together have reached the cap of {counted(limits.cap or 0, 'open case')}."
+    if kind == OVERALL_LOSS_CAP:
+        cap = money.format(limits.cap_amount or 0.0)
+        return f"With this offer, open cases of all segments together could lose more than the cap of {cap}."
+    capacity = limits.capacity
+    assert kind == PERIOD_CAPACITY
+    assert capacity is not None
+    if capacity.loss is None:
+        return f"This {capacity.per}'s capacity of {counted(capacity.acceptances or 0, 'acceptance')} is used."
+    left = f"What is left of this {capacity.per}'s capacity, {money.format(capacity.loss)} at risk,"
+    return f"{left} is too little for this offer."
+
+
+def waiting_text(rule: SegmentRule, kind: str, money: Money) -> str:
+    """Return the limit over all segments that a rejection is due to, and when it makes room, to end a sentence."""
+    text = overall_text(rule, kind, money)
+    return f"{text[0].lower()}{text[1:]} {again_text(rule, kind)}"
+
+
+def again_text(rule: SegmentRule, kind: str) -> str:
+    """Return when a limit over all segments makes room again, as a sentence."""
+    if kind != PERIOD_CAPACITY or rule.overall is None or rule.overall.capacity is None:
+        return "New outcomes make room."
+    return f"The next {rule.overall.capacity.per} makes room."
+
+
 def few_outcomes(rule: SegmentRule, counts: Counts) -> list[PrincipalReason]:
     """Return the reason that little is known of a segment, if that is so."""
     known = counts.successes + counts.failures
     if rule.table.prior.n + known >= 30:  # the prior counts as evidence too
         return []
-    few = f"Only {counted(known, 'outcome')} {'is' if known == 1 else 'are'} known in this segment."
+    total = known + rule.past_outcomes
+    few = f"Only {counted_roughly(total)} {'is' if total == 1 else 'are'} known in this segment."
     return [PrincipalReason("limited_experience_with_segment", few)]

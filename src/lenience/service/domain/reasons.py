@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lenience.core.formatting import count, counted, percent, plural
+from lenience.core.money import Money
 from lenience.core.offers import Offer
 from lenience.service.domain.offer_reasons import offer_principal_reasons, offer_reason, what_would_change_offer
-from lenience.service.domain.reason_parts import PrincipalReason, evidence, few_outcomes, limit_text, pending_text
+from lenience.service.domain.overall import OVERALL
+from lenience.service.domain.reason_parts import (
+    PrincipalReason,
+    again_text,
+    break_even_text,
+    evidence,
+    few_outcomes,
+    limit_text,
+    overall_text,
+    pending_text,
+    waiting_text,
+)
 from lenience.service.domain.rule import (
     ABOVE,
     BELOW,
@@ -20,6 +32,8 @@ from lenience.service.domain.rule import (
     SegmentRule,
     Verdict,
 )
+
+NO_MONEY = Money()  # where all have one cost, limits count
 
 
 def reasons(
@@ -43,14 +57,14 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
     """Return the reason for a decision, in one or two sentences."""
     if verdict.offer is not None:
         return offer_reason(rule, counts, verdict)
-    cost = rule.table.cost
-    seen, n = evidence(rule, counts), rule.table.prior.n + counts.successes + counts.failures
+    even = break_even_text(rule)
+    seen, n = evidence(rule, counts), rule.table.prior.n + counts.good + counts.bad
     kind = verdict.rule
     if kind == ABOVE:
-        return f"Accept: {seen}, above the break-even of {percent(cost)}.{limit_text(counts, verdict)}"
+        return f"Accept: {seen}, above the break-even of {even}.{limit_text(counts, verdict)}"
     if kind == LEARNING:
         return (
-            f"Accept: {seen}, not above the break-even of {percent(cost)}, but above the minimum of "
+            f"Accept: {seen}, not above the break-even of {even}, but above the minimum of "
             f"{percent(verdict.threshold)} at this amount of evidence. What an acceptance teaches is worth more than "
             f"its expected loss.{limit_text(counts, verdict)}"
         )
@@ -64,9 +78,11 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
     if kind == CAP:
         cap = f"the exposure cap is {rule.exposure_cap:,}"
         return f"Reject for now: {pending_text(counts)}, and {cap}. New outcomes make room."
+    if kind in OVERALL:
+        return f"Reject for now: {waiting_text(rule, kind, NO_MONEY)}"
     if kind == LIMIT:
         return (
-            f"Reject for now: {seen}, not above the break-even of {percent(cost)}, and {pending_text(counts)}. "
+            f"Reject for now: {seen}, not above the break-even of {even}, and {pending_text(counts)}. "
             f"The limit at this amount of evidence is {verdict.limit:,}. New outcomes make room."
         )
     assert kind == BELOW
@@ -78,7 +94,7 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
     )
     return (
         f"Reject: {seen}, not above the minimum of {percent(verdict.threshold)} after {count(n)} observations "
-        f"(break-even {percent(cost)}){floor}. {finality}"
+        f"(break-even {even}){floor}. {finality}"
     )
 
 
@@ -100,6 +116,8 @@ def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
     if kind == CAP:
         full = f"This segment has reached its cap of {counted(rule.exposure_cap or 0, 'open case')}."
         return [PrincipalReason("exposure_cap_reached", full)]
+    if kind in OVERALL:
+        return [PrincipalReason(f"{kind}_reached", overall_text(rule, kind, NO_MONEY))]
     if kind == LIMIT:
         out = f"This segment has reached its limit of {counted(verdict.limit or 0, 'open case')}."
         below = f"{seen}. The break-even is {percent(cost)}."
@@ -115,9 +133,11 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict, choic
     if verdict.offer is not None:
         return what_would_change_offer(rule, counts, verdict, choices)
     outcomes = counts.successes + counts.failures
-    least = rule.table.least_accepted(outcomes)
+    least = None if counts.open else rule.table.least_accepted(outcomes)
     kind = verdict.rule
     changes: list[str] = []
+    if kind in OVERALL:
+        changes.append(f"Less used by all segments together. {again_text(rule, kind)}")
     if kind in (LIMIT, CAP):
         room = counts.pending - (verdict.limit or 0) + 1
         changes.append(f"{room:,} fewer {plural(room, 'outcome')} pending: the decision would have been accept.")
@@ -154,7 +174,7 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict, choic
 def _successes_needed(rule: SegmentRule, counts: Counts) -> int | None:
     """Return how many failures would have had to be successes, or None."""
     for more in range(1, min(counts.failures, 1000) + 1):
-        limit = rule.table.limit(counts.successes + more, counts.failures - more)
+        limit = rule.table.limit(counts.good + more, counts.bad - more)
         if limit is None or counts.pending < limit:
             return more
     return None
@@ -165,7 +185,7 @@ def _run_needed(rule: SegmentRule, counts: Counts) -> int | None:
     if rule.table.horizon is not None:
         return None
     for more in range(1, 1001):
-        limit = rule.table.limit(counts.successes + more, counts.failures)
+        limit = rule.table.limit(counts.good + more, counts.bad)
         if limit is None or counts.pending < limit:
             return more
     return None
@@ -176,7 +196,7 @@ def _failures_needed(rule: SegmentRule, counts: Counts) -> int | None:
     if rule.table.horizon is not None:
         return None
     for more in range(1, min(1001, rule.table.rows - counts.successes - counts.failures)):
-        limit = rule.table.limit(counts.successes, counts.failures + more)
+        limit = rule.table.limit(counts.good, counts.bad + more)
         if limit is not None and counts.pending >= limit:
             return more
     return None

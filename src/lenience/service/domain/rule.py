@@ -2,10 +2,14 @@
 
 Where amounts differ, the offer with the largest expected profit is decided: it is accepted if the profit and the value
 of the label are above 0. A cap in money leaves out the offers whose loss does not fit any more.
+
+If all segments share a capacity, its price is charged for what an acceptance uses, and limits over all segments are
+checked last.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -13,8 +17,10 @@ from typing import Any, NamedTuple
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
+from lenience.service.domain.capacity_price import CapacityBody
 from lenience.service.domain.events import Choice
 from lenience.service.domain.offer_tables import Label, OfferTable
+from lenience.service.domain.overall import OverallLimits, OverallUse
 from lenience.service.domain.solved_tables import SolvedTable
 
 ABOVE, LEARNING, FLOOR = "above_break_even", "worth_learning", "exploration_floor"
@@ -26,7 +32,9 @@ LOSS_CAP, CAPACITY = "exposure_cap_amount", "capacity"
 class Counts:
     """The counts of a segment: arrivals, accepted, pending, successes and failures.
 
-    ``at_risk`` is what the segment loses if all its pending outcomes fail, in money. It is 0 without offers.
+    ``at_risk`` is what the segment loses if all its pending outcomes fail, in money. It is 0 without offers. If open
+    loans count according to their age, ``open`` of them count as ``open_outcomes``, of which ``open_successes`` are
+    successes.
     """
 
     arrivals: int = 0
@@ -35,6 +43,19 @@ class Counts:
     successes: int = 0
     failures: int = 0
     at_risk: float = 0.0
+    open: int = 0
+    open_outcomes: float = 0.0
+    open_successes: float = 0.0
+
+    @property
+    def good(self) -> float:
+        """The successes, with those for which open loans count."""
+        return self.successes + self.open_successes if self.open else self.successes
+
+    @property
+    def bad(self) -> float:
+        """The failures, with those for which open loans count."""
+        return self.failures + self.open_outcomes - self.open_successes if self.open else self.failures
 
 
 def at_risk_after(at_risk: float, change: float, pending: int) -> float:
@@ -73,6 +94,7 @@ class DecisionBasis:
         "failures",
         "labels",
         "limit",
+        "open",
         "optimum",
         "rate",
         "reasons",
@@ -80,8 +102,10 @@ class DecisionBasis:
         "threshold",
     )
 
-    def __init__(self, table: SolvedTable, cap: int | None, successes: int, failures: int) -> None:
-        self.successes, self.failures = successes, failures
+    def __init__(
+        self, table: SolvedTable, cap: int | None, successes: float, failures: float, open_loans: int = 0
+    ) -> None:
+        self.successes, self.failures, self.open = successes, failures, open_loans
         self.belief = table.belief(successes, failures)
         self.threshold = table.threshold(successes, failures)
         self.optimum = optimum = table.limit(successes, failures)
@@ -107,6 +131,9 @@ class SegmentRule:
     exposure_cap: int | None
     exploration_floor: float
     exposure_cap_amount: float | None = None
+    capacity: CapacityBody | None = None  # the price of what an acceptance uses
+    overall: OverallLimits | None = None  # limits over all segments of the version
+    past_outcomes: float = 0.0  # real outcomes that the prior holds
     _last: list[DecisionBasis] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -119,9 +146,10 @@ class SegmentRule:
         last = self._last
         if last:
             previous = last[0]
-            if previous.successes == counts.successes and previous.failures == counts.failures:
+            same = previous.successes == counts.good and previous.failures == counts.bad
+            if same and previous.open == counts.open:  # texts mention the number of open loans
                 return previous
-        basis = DecisionBasis(self.table, self.exposure_cap, counts.successes, counts.failures)
+        basis = DecisionBasis(self.table, self.exposure_cap, counts.good, counts.bad, counts.open)
         last[:] = [basis]
         return basis
 
@@ -133,14 +161,57 @@ class SegmentRule:
         """Return how many outcomes may be pending when one more is accepted: the smaller of optimal limit and cap."""
         return self.basis(counts).limit
 
-    def decide(self, counts: Counts, draw: float, choices: Sequence[Offer] = ()) -> Verdict:
+    @property
+    def break_even(self) -> float:
+        """The break-even success rate without the price of a limited capacity, which the table's cost includes."""
+        return self.table.cost if self.capacity is None else self.capacity.costs.get(self.name, self.table.cost)
+
+    @property
+    def price(self) -> float:
+        """The price of the capacity that all segments share, for one acceptance or for one unit of money."""
+        return 0.0 if self.capacity is None else self.capacity.price
+
+    def charge(self, offer: Offer) -> float:
+        """Return the price of the capacity that accepting an offer uses."""
+        return 0.0 if self.capacity is None else self.capacity.charge(offer)
+
+    def net_profit(self, offer: Offer, rate: float) -> float:
+        """Return what an offer is expected to earn after the price of its capacity."""
+        return offer.expected_profit(rate) - self.charge(offer)
+
+    def best_offer(self, choices: Sequence[Offer], rate: float) -> Offer:
+        """Return the offer that is expected to earn most at a success rate, the first one of equals."""
+        return max(choices, key=lambda one: self.net_profit(one, rate))
+
+    def largest_amount(self, cost: float, counts: Counts) -> float:
+        """Return the largest amount at stake that is accepted at a break-even, caps aside: infinity if any is."""
+        gap, worth = cost - self.basis(counts).rate, self.label(counts).worth
+        if self.capacity is not None:
+            in_money = self.capacity.capacity.loss is not None
+            gap, worth = (gap + self.price * cost, worth) if in_money else (gap, worth - self.price)
+        if gap > 0.0:
+            return max(worth / gap, 0.0)
+        return math.inf if gap < 0.0 or worth > 0.0 else 0.0
+
+    def decide(
+        self, counts: Counts, draw: float, choices: Sequence[Offer] = (), use: OverallUse | None = None
+    ) -> Verdict:
         """Accept or reject the next individual. ``draw`` in [0, 1) settles the exploration floor.
 
         ``choices`` are the offers of which one can be made. Without any, all offers of the version can be. Where all
-        have one cost, they do not matter.
+        have one cost, they do not matter. ``use`` is what all segments have used. Without it, limits over all segments
+        do not matter, as for a shadow version.
         """
         if isinstance(self.table, OfferTable) and self.table.offers is not None:
-            return self._decide_offer(counts, draw, choices or self.table.choices)
+            return self._decide_offer(counts, draw, choices or self.table.choices, use)
+        verdict = self._decide(counts, draw)
+        full = None if use is None or self.overall is None else self.overall.full(use)
+        if full is None or verdict.decision == "reject":
+            return verdict
+        return verdict._replace(decision="reject", rule=full, probability=0.0)
+
+    def _decide(self, counts: Counts, draw: float) -> Verdict:
+        """Decide where all have one cost."""
         now = self.basis(counts)
         limit, threshold = now.limit, now.threshold
         horizon = self.table.horizon
@@ -167,53 +238,66 @@ class SegmentRule:
         labels = self.basis(counts).labels
         label = labels.get(counts.pending)
         if label is None:
-            label = labels[counts.pending] = self.table.label(counts.successes, counts.failures, counts.pending)
+            label = labels[counts.pending] = self.table.label(counts.good, counts.bad, counts.pending)
         return label
 
-    def _decide_offer(self, counts: Counts, draw: float, choices: Sequence[Offer]) -> Verdict:
+    def _decide_offer(self, counts: Counts, draw: float, choices: Sequence[Offer], use: OverallUse | None) -> Verdict:
         """Decide where amounts differ."""
         now, cap, worth = self.basis(counts), self.exposure_cap, self.label(counts).worth
-        best = best_offer(choices, now.rate)
-        profit = best.expected_profit(now.rate)
+        best = self.best_offer(choices, now.rate)
+        profit = self.net_profit(best, now.rate)
+        full = None if use is None or self.overall is None else self.overall.full(use)
         if profit + worth > 0.0:
             if cap is not None and counts.pending >= cap:
                 return self._verdict("reject", CAP, 0.0, best, counts)
-            fitting = self._fitting(counts, choices)
+            if full is not None:
+                return self._verdict("reject", full, 0.0, best, counts)
+            fitting = self._fitting(counts, choices, use)
             if best not in fitting:
-                smaller = best_offer(fitting, now.rate) if fitting else None
-                if smaller is None or smaller.expected_profit(now.rate) + worth <= 0.0:
-                    return self._verdict("reject", LOSS_CAP, 0.0, best, counts)
+                smaller = self.best_offer(fitting, now.rate) if fitting else None
+                if smaller is None or self.net_profit(smaller, now.rate) + worth <= 0.0:
+                    return self._verdict("reject", self._exceeded(counts, best, use), 0.0, best, counts)
                 best = smaller
-            above = best.expected_profit(now.rate) > 0.0
+            above = self.net_profit(best, now.rate) > 0.0
             return self._verdict("accept", ABOVE if above else LEARNING, 1.0, best, counts)
         assert isinstance(self.table, OfferTable)
-        if counts.pending and profit + self.table.label(counts.successes, counts.failures).worth > 0.0:
+        if counts.pending and profit + self.table.label(counts.good, counts.bad).worth > 0.0:
             return self._verdict("reject", LIMIT, 0.0, best, counts)  # it is accepted again when outcomes arrive
         # The floor keeps a segment open only where no offer is accepted any more, so that it learns nothing.
-        floor = self.exploration_floor if now.optimum == 0 and (cap is None or counts.pending < cap) else 0.0
-        fitting = self._fitting(counts, choices) if floor > 0 else ()
+        open_now = now.optimum == 0 and full is None and (cap is None or counts.pending < cap)
+        floor = self.exploration_floor if open_now else 0.0
+        fitting = self._fitting(counts, choices, use) if floor > 0 else ()
         if not fitting:
             return self._verdict("reject", BELOW, 0.0, best, counts)
-        best = best_offer(fitting, now.rate)
+        best = self.best_offer(fitting, now.rate)
         if draw < floor:
             return self._verdict("accept", FLOOR, floor, best, counts)
         return self._verdict("reject", BELOW, floor, best, counts)
 
-    def _fitting(self, counts: Counts, choices: Sequence[Offer]) -> Sequence[Offer]:
-        """Return the offers whose loss the cap in money still allows."""
+    def _fitting(self, counts: Counts, choices: Sequence[Offer], use: OverallUse | None) -> Sequence[Offer]:
+        """Return the offers whose loss the caps in money still allow."""
         cap = self.exposure_cap_amount
-        return choices if cap is None else [one for one in choices if counts.at_risk + one.loss <= cap]
+        if cap is not None:
+            choices = [one for one in choices if counts.at_risk + one.loss <= cap]
+        return choices if use is None or self.overall is None else self.overall.fitting(use, choices)
+
+    def _exceeded(self, counts: Counts, offer: Offer, use: OverallUse | None) -> str:
+        """Return the limit in money that leaves an offer out."""
+        cap = self.exposure_cap_amount
+        if use is None or self.overall is None or (cap is not None and counts.at_risk + offer.loss > cap):
+            return LOSS_CAP
+        return self.overall.exceeded(use, offer) or LOSS_CAP
 
     def _verdict(self, decision: Choice, rule: str, probability: float, offer: Offer, counts: Counts) -> Verdict:
         assert isinstance(self.table, OfferTable)
         label, rate, cap = self.label(counts), self.basis(counts).rate, self.exposure_cap
-        optimum = self.table.exposure_limit(offer, counts.successes, counts.failures)
+        optimum = self.table.exposure_limit(offer, counts.good, counts.bad)
         return Verdict(
             decision,
             rule,
             optimum if cap is None else cap if optimum is None else min(optimum, cap),
             probability,
-            min(max(offer.cost - label.worth / offer.amount, 0.0), 1.0),
+            min(max(offer.cost + (self.charge(offer) - label.worth) / offer.amount, 0.0), 1.0),
             offer,
             offer.expected_profit(rate),
             label.bounds,
@@ -223,8 +307,3 @@ class SegmentRule:
 def without_capacity(verdict: Verdict) -> Verdict:
     """Return the rejection of an individual that would be accepted, but is not among the chosen ones of its batch."""
     return verdict._replace(decision="reject", rule=CAPACITY, probability=0.0)
-
-
-def best_offer(choices: Sequence[Offer], rate: float) -> Offer:
-    """Return the offer with the largest expected profit at a success rate, the first one of equals."""
-    return max(choices, key=lambda one: one.expected_profit(rate))

@@ -2,7 +2,8 @@
 
 Tables answer one question, the *exposure limit* after a number of new successes and failures: how many outcomes may be
 pending when one more individual is accepted. In a stopping problem the limit is zero or infinite. Counts are whole
-numbers on the prior's lattice, so nothing is rounded. Where amounts differ, the value of one label is stored instead
+numbers on the prior's lattice, so nothing is rounded. Only where open loans count in part, tables are interpolated
+(:mod:`lenience.service.domain.between_rows`). Where amounts differ, the value of one label is stored instead
 (:mod:`lenience.service.domain.offer_tables`).
 
 A stopping table holds, for each number of outcomes k, the least accepted number of successes, as one bit per row (it
@@ -16,7 +17,6 @@ from __future__ import annotations
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -24,14 +24,21 @@ import msgspec
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.certificate import Certificate
-from lenience.core.errors import TooLargeError
 from lenience.core.json_arrays import decode_array
-from lenience.core.lattice import AT_COST
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ExposureObjective, StoppingObjective
 from lenience.core.offers import Offers
 from lenience.objectives.discounted import Discounted
 from lenience.service.domain import limits
+from lenience.service.domain.between_rows import interpolated, whole
+from lenience.service.domain.exposure_tables import (
+    LATE_SECONDS,
+    EstimatedBody,
+    EstimatedTable,
+    ExposureBody,
+    ExposureTable,
+    solve_exposure_table,
+)
 from lenience.service.domain.late_offer_tables import LateOfferBody, LateOfferTable, solve_late_offer_table
 from lenience.service.domain.offer_tables import OfferBody, OfferTable, PromptOfferTable, solve_offer_table
 from lenience.service.domain.specification import SegmentProblem
@@ -42,14 +49,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lenience.objectives.delayed import Delayed
-    from lenience.policies.beliefs.exposure import ExposurePolicy
 
 ROWS = 100_000  # outcomes of a discounted problem up to which decisions are looked up
 OFFER_ROWS = 1_000  # outcomes with offers up to which labels are valued: each row holds hundreds of numbers
 VALUE_SECONDS = 3.0  # to compute a value on request, as estimated by the solver
-VALUE_TOLERANCE = 1e-4  # of such a value with late outcomes
-LOOSEST = 1e-2  # largest tolerance (of the value at the prior) for late outcomes when time is short
 
 
 class Effort(NamedTuple):
@@ -82,15 +85,7 @@ class StoppingBody(msgspec.Struct, frozen=True, tag="stopping", tag_field="kind"
     curve_to: float = 0.0  # largest n of the curve; older tables have 0, which means the last row's n
 
 
-class ExposureBody(msgspec.Struct, frozen=True, tag="exposure", tag_field="kind"):
-    """An exposure policy as it is stored: its JSON, and the curve of thresholds without delay."""
-
-    policy: msgspec.Raw
-    curve: list[float] = []
-    curve_to: float = 0.0
-
-
-Body: TypeAlias = StoppingBody | ExposureBody | OfferBody | LateOfferBody
+Body: TypeAlias = StoppingBody | ExposureBody | EstimatedBody | OfferBody | LateOfferBody
 
 
 class StoppingTable:
@@ -109,13 +104,20 @@ class StoppingTable:
         least = body.first + np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(bits, dtype=np.int64)))
         self._least = array("i", least.astype(np.int32).tobytes())
 
-    def belief(self, successes: int, failures: int) -> Belief:
+    @property
+    def lowest_cost(self) -> float:
+        """The lowest break-even: the only one here."""
+        return self.cost
+
+    def belief(self, successes: float, failures: float) -> Belief:
         """Return the prior plus the outcomes."""
         return Belief(self.prior.n + successes + failures, self.prior.s + successes)
 
-    def limit(self, successes: int, failures: int) -> int | None:
+    def limit(self, successes: float, failures: float) -> int | None:
         """Return the exposure limit: 0, or None for no limit."""
-        k = successes + failures
+        if not whole(successes, failures):
+            return None if self.belief(successes, failures).mean > self.threshold(successes, failures) else 0
+        successes, k = int(successes), int(successes + failures)
         if k < self.rows:
             return None if successes >= self._least[k] else 0
         return None if self._beyond(k, successes) else 0
@@ -125,9 +127,12 @@ class StoppingTable:
         """Whether the first individual would be rejected."""
         return self.limit(0, 0) == 0
 
-    def threshold(self, successes: int, failures: int) -> float:
+    def threshold(self, successes: float, failures: float) -> float:
         """Return c_n, to within one observation of the lattice, consistent with every decision."""
-        k = min(successes + failures, self.rows - 1)
+        if not whole(successes, failures):
+            rate = self.belief(successes, failures).mean
+            return interpolated(self.threshold, successes, failures, rate, self.rows)
+        k = min(int(successes + failures), self.rows - 1)
         n = self.prior.n + k
         least = self._least[k]
         low = (self.prior.s + least - 1) / n if least > 0 else 0.0
@@ -151,7 +156,7 @@ class StoppingTable:
         """The least accepted number of successes of each row, or more than the row's number if none is."""
         return self._least
 
-    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
+    def value(self, successes: float, failures: float, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """Return the value from here on and the value of accepting the next individual.
 
         The second is None after the horizon. Both are None if solving would take too long.
@@ -160,7 +165,7 @@ class StoppingTable:
         belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
         if self.horizon is not None and successes + failures >= self.horizon:
             return Bounds(0.0, 0.0), None
-        left = self.body.objective.remaining(successes + failures)
+        left = self.body.objective.remaining(int(successes + failures))
         if left is None or left.solve_seconds(belief, 1, self.body.certificate.tolerance) > VALUE_SECONDS:
             return None, None
         return policy.value(belief), policy.continuation(belief)
@@ -205,116 +210,6 @@ class StoppingTable:
         return OptimalPolicy(body.objective, self.prior, np.asarray(self._least, dtype=np.int64), body.certificate)
 
 
-class ExposureTable:
-    """Accept while fewer outcomes than the limit are pending."""
-
-    horizon: int | None = None
-    offers: Offers | None = None
-
-    def __init__(self, body: ExposureBody) -> None:
-        from lenience.policies.beliefs.exposure import ExposurePolicy
-
-        self.body = body
-        self.policy = ExposurePolicy.from_json(bytes(body.policy))
-        self.prior, self.cost = self.policy.prior, self.policy.objective.cost
-        self.rows = self.policy.rows
-        self._first: list[int] = self.policy.first.tolist()
-        self._offsets = self.policy.offsets.tolist()
-        self._limits = self.policy.limits.tolist()
-
-    def belief(self, successes: int, failures: int) -> Belief:
-        """Return the prior plus the outcomes."""
-        return Belief(self.prior.n + successes + failures, self.prior.s + successes)
-
-    def limit(self, successes: int, failures: int) -> int | None:
-        """Return the exposure limit, or None for no limit."""
-        k = successes + failures
-        if k >= self.rows:
-            beyond: int | None = self.policy.limit(Belief(self.prior.n + k, self.prior.s + successes))
-            return beyond
-        # Like the policy itself: a rate that equals the cost up to rounding counts as at the cost.
-        if self.prior.s + successes >= self.cost * (self.prior.n + k) * (1 - AT_COST):
-            return None
-        at = self._offsets[k] + successes - self._first[k]
-        if successes < self._first[k]:
-            return 0
-        return int(self._limits[at]) if at < self._offsets[k + 1] else None
-
-    @property
-    def closed(self) -> bool:
-        """Whether the first individual would be rejected."""
-        return self.limit(0, 0) == 0
-
-    def threshold(self, successes: int, failures: int) -> float:
-        """Return the threshold, to within one observation: between the rates with limit 0 and limit 1."""
-        k = min(successes + failures, self.rows - 1)
-        if self.body.curve:
-            return float(self._thresholds[k])
-        # Older tables: this goes up and down by one observation, and is reproduced as it was.
-        return float(min(self.cost, max(self.prior.s + self._first[k] - 0.5, 0.0) / (self.prior.n + k)))
-
-    @cached_property
-    def _thresholds(self) -> NDArray[np.float64]:
-        """The threshold of each row, rising with n.
-
-        It is above every rate that stops with fewer observations and below every rate accepted with more. Where every
-        reachable rate is accepted, it is the threshold without delay, which is a lower bound.
-        """
-        import numpy as np
-
-        first = np.asarray(self._first[: self.rows])
-        n = self.prior.n + np.arange(first.size)
-        stopped = np.where(first > 0, np.maximum(self.prior.s + first - 1, 0.0) / n, [self.at_once(size) for size in n])
-        low = np.maximum.accumulate(np.minimum(stopped, self.cost))
-        high = np.minimum.accumulate(np.minimum((self.prior.s + first) / n, self.cost)[::-1])[::-1]
-        own = np.minimum(np.maximum(self.prior.s + first - 0.5, 0.0) / n, self.cost)
-        return np.where(first == 0, stopped, np.where(low < high, (low + high) / 2, own))
-
-    def at_once(self, n: float) -> float:
-        """Return about the threshold if outcomes came without delay (a lower bound), or 0 if unknown."""
-        curve = self.body.curve
-        return max(threshold_on_curve(self.cost, curve, self.prior.n, self.body.curve_to, n), 0.0) if curve else 0.0
-
-    @property
-    def volume(self) -> float:
-        """The number of members still to come, each weighted by its discount."""
-        return float(self.policy.objective.volume)
-
-    def least_accepted(self, outcomes: int) -> int | None:
-        """Return the fewest successes among ``outcomes`` at which one may be pending, or None."""
-        if outcomes >= self.rows:
-            return None
-        least = int(self._first[outcomes])
-        return least if least <= outcomes else None
-
-    @property
-    def boundary(self) -> Sequence[int]:
-        """The least number of successes of each row at which one may be pending."""
-        return self._first
-
-    def value(self, successes: int, failures: int, pending: int) -> tuple[Bounds | None, Bounds | None]:
-        """Return the value before the next arrival, twice, or None if solving would take too long."""
-        belief = Belief(self.prior.n + successes + failures, self.prior.s + successes)
-        if belief == self.prior and pending < len(self.policy.lower):
-            value = self.policy.value(belief, pending)
-        else:
-            try:
-                value = self.policy.objective.enclose(belief, pending, VALUE_TOLERANCE, VALUE_SECONDS)[0]
-            except TooLargeError:
-                return None, None
-        return value, value
-
-    @property
-    def statement(self) -> str:
-        """The statement that is proved."""
-        return str(self.policy.certificate.statement)
-
-    @property
-    def proved(self) -> bool:
-        """Whether every limit of the table is proved."""
-        return bool(self.policy.certificate.proved)
-
-
 SolvedTable: TypeAlias = StoppingTable | ExposureTable | OfferTable
 
 
@@ -327,10 +222,13 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
             table = solve_late_offer_table(problem, prior, effort.late_offer_tolerance, effort.seconds)
         else:
             assert isinstance(problem, Discounted)  # the specification admits no other objective here
-            table = solve_offer_table(problem, prior, effort.offer_rows, effort.offer_tolerance)
+            table = solve_offer_table(problem, prior, effort.offer_rows, effort.offer_tolerance, segment.charges)
         return msgspec.json.encode(table).decode()
     if isinstance(problem, ExposureObjective):
-        return _solve_delayed(problem, prior, effort)
+        late = solve_exposure_table(
+            problem, prior, effort.late_tolerance, min(effort.seconds, LATE_SECONDS), effort.late_rows, effort.limit
+        )
+        return msgspec.json.encode(late).decode()
     import numpy as np
 
     if problem.horizon is None:
@@ -390,23 +288,6 @@ def load(text: str) -> SolvedTable:
         return PromptOfferTable(body)
     if isinstance(body, LateOfferBody):
         return LateOfferTable(body)
+    if isinstance(body, EstimatedBody):
+        return EstimatedTable(body)
     return StoppingTable(body) if isinstance(body, StoppingBody) else ExposureTable(body)
-
-
-def _solve_delayed(objective: Delayed, prior: Belief, effort: Effort) -> str:
-    policy = _in_time(objective, prior, effort)
-    at_once = Discounted(objective.cost, objective.discount)
-    curve, reach = fitted_curve(at_once, prior.n) if effort.limit else ([], 0.0)
-    return msgspec.json.encode(ExposureBody(msgspec.Raw(policy.to_json().encode()), curve, reach)).decode()
-
-
-def _in_time(objective: Delayed, prior: Belief, effort: Effort) -> ExposurePolicy:
-    """Solve as precisely as the time allows: loosen the tolerance until the solver is fast enough."""
-    tolerance = effort.late_tolerance
-    while True:
-        try:
-            return objective.solve_proved(prior, effort.late_rows, tolerance, seconds=effort.seconds)
-        except TooLargeError:
-            tolerance *= 10
-            if tolerance > LOOSEST:
-                raise

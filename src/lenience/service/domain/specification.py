@@ -7,6 +7,7 @@ the rest equally.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -18,11 +19,13 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import one_break_even
 from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
+from lenience.models.maturing import TimingCurves
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.service.domain import limits
 from lenience.service.domain.feature_cells import Feature, names_of
+from lenience.service.domain.overall import Capacity, OverallLimits
 
 DAYS = 365.25  # in a year, the unit of time of an objective
 LEAST = 1e-9  # smallest positive value: much smaller numbers have too few digits to compute with
@@ -34,6 +37,9 @@ LossCap = Annotated[
 ]
 Doubt = Annotated[
     float, Meta(ge=0, lt=1, description="The probability that the prior is wrong and nothing is known instead")
+]
+PastOutcomes = Annotated[
+    float, Meta(ge=0, le=1e12, description="How many real outcomes the prior holds; they count as evidence in reasons")
 ]
 ONLY_SEGMENT = "all"
 
@@ -65,6 +71,7 @@ class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offers: Offers | UnsetType | None = UNSET
     doubt: Doubt | UnsetType | None = UNSET
     exposure_cap_amount: LossCap | UnsetType | None = UNSET
+    past_outcomes: PastOutcomes | UnsetType | None = UNSET
 
 
 class Constraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,6 +82,19 @@ class Constraints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(ge=0, lt=1, description="The least probability of acceptance where the policy has stopped")
     ] = 0.0
     exposure_cap_amount: LossCap | UnsetType | None = UNSET
+    overall_exposure_cap: (
+        Annotated[int, Meta(ge=1, le=10**9, description="The most outcomes that may be pending over all segments")]
+        | UnsetType
+        | None
+    ) = UNSET
+    overall_exposure_cap_amount: (
+        Annotated[
+            float,
+            Meta(ge=LEAST, le=1e15, description="The most that all segments may lose if all pending outcomes fail"),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
 
 
 class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,8 +140,23 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     ) = None
     description: Annotated[str, Meta(max_length=2_000, pattern=r"^[^\x00]*$")] = ""
     doubt: Doubt | UnsetType | None = UNSET
+    capacity: (
+        Annotated[Capacity, Meta(description="What all segments together may accept in a month or year")]
+        | UnsetType
+        | None
+    ) = UNSET
+    past_outcomes: PastOutcomes | UnsetType | None = UNSET
+    timing: (
+        Annotated[
+            TimingCurves,
+            Meta(description="When outcomes arrive. With it, open loans count as evidence according to their age"),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
 
     def __post_init__(self) -> None:
+        self._check_timing()
         _check_limits(self.objective)
         self._check_offers()
         if self.history_model != "own" and not self.history:
@@ -137,10 +172,29 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
                 "must be given with history_model 'curve', and only then", "scores", code="conflicting_fields"
             )
 
+    def _check_timing(self) -> None:
+        """Raise InputError for timing curves that the objective cannot have, or that are too long."""
+        if not self.timing:
+            return
+        if self.objective.horizon is not None:
+            raise InputError.because("needs an objective without a horizon", "timing", code="conflicting_fields")
+        ages, alternatives = len(self.timing.ages), len(self.timing.alternatives)
+        for field, size, most in (("ages", ages, limits.AGES), ("alternatives", alternatives, limits.CURVES)):
+            if size > most:
+                raise InputError(f"timing.{field}", size, f"at most {most:,} entries", code="too_large")
+
     def _check_offers(self) -> None:
         """Raise InputError for offers, caps or doubts that the objective cannot have."""
         own = [spec for spec in self.segments if isinstance(spec, SegmentSpec)]
         if self.objective.horizon is not None:
+            if self.objective.label_delay:
+                raise InputError.because(
+                    "needs outcomes that come at once: the service decides late outcomes without a horizon",
+                    "horizon",
+                    value=self.objective.horizon,
+                    hint="Leave out horizon, or use type horizon.",
+                    code="conflicting_fields",
+                )
             one_break_even(self.objective, "A policy of the service with a horizon")
             doubt = next((each for each in (self.doubt, *(spec.doubt for spec in own)) if each), None)
             if doubt is not None:
@@ -158,13 +212,21 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
                     hint="Give the objective offers instead of a cost.",
                     code="conflicting_fields",
                 )
-            if self.constraints.exposure_cap_amount or any(spec.exposure_cap_amount for spec in own):
-                raise InputError.because(
-                    "needs an objective with offers, because amounts are not known otherwise",
-                    "exposure_cap_amount",
-                    hint="Use exposure_cap, which counts outcomes.",
-                    code="conflicting_fields",
-                )
+            in_money = {
+                "exposure_cap_amount": self.constraints.exposure_cap_amount
+                or any(spec.exposure_cap_amount for spec in own),
+                "overall_exposure_cap_amount": self.constraints.overall_exposure_cap_amount,
+                "capacity.loss": self.capacity and self.capacity.loss,
+            }
+            for field, given in in_money.items():
+                if given:
+                    counting = {"capacity.loss": "acceptances"}.get(field, field.removesuffix("_amount"))
+                    raise InputError.because(
+                        "needs an objective with offers, because amounts are not known otherwise",
+                        field,
+                        hint=f"Use {counting}, which counts.",
+                        code="conflicting_fields",
+                    )
             return
         _check_amounts("objective.offers", self.objective.offers)
         for spec in own:
@@ -196,10 +258,38 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         return DAYS * late if self.expire_after_days is None and late is not None else self.expire_after_days
 
     @property
+    def overall_limits(self) -> OverallLimits | None:
+        """The limits over all segments, or None if there are none."""
+        constraints = self.constraints
+        limits = OverallLimits(
+            self.capacity or None,
+            constraints.overall_exposure_cap or None,
+            constraints.overall_exposure_cap_amount or None,
+        )
+        return None if limits == OverallLimits() else limits
+
+    @property
     def groups(self) -> dict[str, str]:
         """The group of each segment that has one."""
         given = (spec for spec in self.segments if isinstance(spec, SegmentSpec))
         return {spec.name: spec.group for spec in given if spec.group is not None}
+
+    def past_outcomes_by_segment(self, names: Iterable[str]) -> dict[str, float]:
+        """Return how many real outcomes the prior of each segment holds: its history, or what came with the prior.
+
+        >>> segments = ["a", SegmentSpec("b", past_outcomes=7), "c"]
+        >>> spec = PolicySpecification("p", Discounted(0.8, 0.9), segments=segments, history={"a": Record(45, 5)})
+        >>> spec.past_outcomes_by_segment("abc")
+        {'a': 50.0, 'b': 7.0, 'c': 0.0}
+        """
+        own = {spec.name: spec.past_outcomes for spec in self.segments if isinstance(spec, SegmentSpec)}
+        past = {}
+        for name in names:
+            given = own.get(name)
+            record = self.history.get(name, Record(0.0, 0.0))
+            before = self.past_outcomes if given is UNSET or given is None else given
+            past[name] = record.successes + record.failures + (before or 0.0)
+        return past
 
     def problems(self) -> list[SegmentProblem]:
         """Return the problem of each segment."""
@@ -299,6 +389,7 @@ class SegmentProblem(msgspec.Struct, frozen=True):
     exposure_cap: int | None
     exploration_floor: float
     exposure_cap_amount: float | None = None  # in money: what may be lost if all pending outcomes fail
+    charges: tuple[float, ...] = ()  # of each offer, for the capacity that it uses
 
     @property
     def belief(self) -> Belief:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lenience.service.domain.chain import commitment
 from lenience.service.domain.identity import random_hex
+from lenience.service.domain.open_loans import OpenLoans
 from lenience.service.domain.rule import Counts
 
 
@@ -21,6 +22,8 @@ class ChainState:
     length: int
     head: str
     counts: Counts
+    imported: int = 0  # past decisions that were imported
+    open_loans: OpenLoans | None = None  # as they were counted last, if they count according to their age
     changed: bool = False
 
 
@@ -38,6 +41,9 @@ class DecisionState:
     changed: bool = False
     amount: float | None = None  # at stake in the offer that was decided
     cost: float | None = None  # its break-even
+    source: int | None = None  # the number of the import, if it was imported
+    reported: str | None = None  # the interim status of a pending one
+    outcome_at: int | None = None  # the outcome's own date
 
     @property
     def loss(self) -> float:

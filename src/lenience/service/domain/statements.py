@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from lenience.service.domain.events import Decided, Shadow
+from lenience.service.domain.events import Decided, Imported, Shadow
 from lenience.service.domain.rule import Counts, Verdict
 
 
-def stated_counts(event: Decided) -> Counts:
+def stated_counts(event: Decided | Imported) -> Counts:
     """Return the counts of the segment before the decision."""
     counts = (event.arrivals, event.accepted, event.pending, event.successes, event.failures)
-    return Counts(*counts, event.at_risk or 0.0)
+    opened = (event.open if isinstance(event, Decided) else None) or (0, 0.0, 0.0)
+    return Counts(*counts, event.at_risk or 0.0, *opened)
 
 
 def stated_verdict(event: Decided | Shadow) -> Verdict:

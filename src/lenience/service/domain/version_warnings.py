@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping
 from lenience.core.formatting import counted, plural
 from lenience.segments.similar_names import describe_similar_names
 from lenience.segments.starting import known_to_lose
-from lenience.service.domain.rule import Counts
+from lenience.service.domain.exposure_tables import EstimatedTable
+from lenience.service.domain.offer_tables import OfferTable
+from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.domain.specification import PolicySpecification
 
@@ -16,6 +18,12 @@ def version_warnings(specification: PolicySpecification, tables: Mapping[str, So
     """Return warnings about a version, from its specification and the solved table of each segment."""
     warning = describe_similar_names(tables)
     warnings = [] if warning is None else [warning]
+    estimated = [name for name, table in tables.items() if isinstance(table, EstimatedTable)]
+    if estimated:
+        warnings.append(
+            f"{len(estimated):,} of {len(tables):,} segments {plural(len(estimated), 'is', 'are')} too large to solve "
+            f"exactly ({_shown(estimated)}). Limits there are estimates, and the certificate states their error."
+        )
     if specification.constraints.exploration_floor > 0:
         return warnings
     closed = {name: table for name, table in tables.items() if table.closed}
@@ -36,6 +44,24 @@ def _known_to_lose(table: SolvedTable) -> bool:
     """Return whether almost certainly every offer loses, or everybody does if all have one cost."""
     offers = table.offers
     return known_to_lose(table.prior, table.cost if offers is None else min(offers.cost))
+
+
+def beyond_table_warnings(rules: Mapping[str, SegmentRule], counts: Mapping[str, Counts]) -> list[str]:
+    """Return a warning about segments with more outcomes than a table for offers values, e.g. after an import."""
+    beyond = {
+        name: rule.table.rows
+        for name, rule in rules.items()
+        if isinstance(rule.table, OfferTable)
+        and counts[name].good + counts[name].bad >= rule.table.rows
+        and rule.table.share_accepted(counts[name].good, counts[name].bad, counts[name].pending) < 1.0
+    }
+    if not beyond:
+        return []
+    return [
+        f"{counted(len(beyond), 'segment')} {plural(len(beyond), 'has', 'have')} more outcomes than the "
+        f"{min(beyond.values()):,} for which this version values further ones ({_shown(list(beyond))}). There it "
+        "accepts only offers that pay by themselves."
+    ]
 
 
 def dropped_segment_warnings(segments: Mapping[str, Counts], remaining: Collection[str]) -> list[str]:
@@ -64,5 +90,10 @@ def dropped_segment_warnings(segments: Mapping[str, Counts], remaining: Collecti
 
 
 def _never_start(names: list[str], segments: int) -> str:
-    shown = ", ".join(repr(name) for name in names[:5]) + (" …" if len(names) > 5 else "")
-    return f"{len(names):,} of {segments:,} segments {plural(len(names), 'never starts', 'never start')} ({shown})"
+    return (
+        f"{len(names):,} of {segments:,} segments {plural(len(names), 'never starts', 'never start')} ({_shown(names)})"
+    )
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names[:5]) + (" …" if len(names) > 5 else "")

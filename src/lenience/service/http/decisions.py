@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -18,6 +17,7 @@ from lenience.core.errors import InputError
 from lenience.service.commands.decide import BatchRequest, Decide, DecisionRequest
 from lenience.service.commands.outcomes import (
     Change,
+    CorrectionRequest,
     Kind,
     OutcomeItem,
     OutcomeRequest,
@@ -36,6 +36,7 @@ from lenience.service.domain.answers import (
     OutcomesAnswer,
     RankAnswer,
 )
+from lenience.service.domain.clock import read_time
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.http.bodies import explain, join_sentences, require_empty_body
@@ -104,16 +105,21 @@ async def decide_ranked(
 async def record_outcome(
     identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
-    """Record the outcome of an accepted individual. It counts once, however often it is sent."""
-    return await _change(request, idempotency_key, identity, "outcome", data, outcome=data.outcome)
+    """Record the outcome of an accepted individual. It counts once, however often it is sent.
+
+    ``late`` and ``current`` are interim statuses of a pending one, which change no count.
+    """
+    own = data.outcome_at or None
+    return await _change(request, idempotency_key, identity, "outcome", data, outcome=data.outcome, outcome_at=own)
 
 
 @changing("/decisions/{identity:str}/correction", "outcome", "outcomes")
 async def correct(
-    identity: DecisionId, data: JSONBody[OutcomeRequest], request: Req, idempotency_key: IdempotencyKey = None
+    identity: DecisionId, data: JSONBody[CorrectionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomeAnswer]:
     """Replace a wrong outcome. Both outcomes stay in the log."""
-    return await _change(request, idempotency_key, identity, "correction", data, outcome=data.outcome)
+    own = data.outcome_at or None
+    return await _change(request, idempotency_key, identity, "correction", data, outcome=data.outcome, outcome_at=own)
 
 
 @changing("/decisions/{identity:str}/expiry", "outcome", "outcomes")
@@ -172,8 +178,9 @@ class CsvOperation(Operation):
 async def import_outcomes(
     body: RawBody, request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[OutcomesAnswer]:
-    """Record outcomes from CSV with the columns id (or reference) and outcome (success or failure), at most 1,000 rows.
+    """Record outcomes from CSV with the columns id (or reference) and outcome, at most 1,000 rows.
 
+    An outcome is success, failure, late or current. A column ``outcome_at`` may hold its own date.
     As in a batch, if a line cannot be read, nothing is recorded and the response names every such line.
     """
     items = await process_body(request, body, read_csv)
@@ -283,6 +290,8 @@ def read_csv(body: bytes) -> list[OutcomeItem]:
     items, wrong = [], []
     for line, row in rows:
         cells = {name: row[named[name]] if named[name] < len(row) else "" for name in (which, "outcome")}
+        if "outcome_at" in named and named["outcome_at"] < len(row) and row[named["outcome_at"]]:
+            cells["outcome_at"] = row[named["outcome_at"]]
         try:
             items.append(msgspec.convert(cells, OutcomeItem))
         except msgspec.ValidationError as error:
@@ -317,23 +326,13 @@ def _check_most(what: str, count: int, most: int) -> None:
 
 
 def _micro(field: str, text: str | None) -> int | None:
-    """Return a date or a time in microseconds.
-
-    >>> _micro("since", "1970-01-02"), _micro("until", "1970-01-02T01:00:00+01:00")
-    (86400000000, 86400000000)
-    """
+    """Return a date or a time in microseconds, or raise BadRequest."""
     if text is None:
         return None
     try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        allowed = "a date such as 2026-01-31 or a time such as 2026-01-31T00:00:00Z"
-        raise BadRequest.of(InputError(field, text, allowed)) from None
-    try:
-        return int((time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp() * 1_000_000)
-    except (OverflowError, ValueError):
-        allowed = "a time between the years 1 and 9999"
-        raise BadRequest.of(InputError(field, text, allowed)) from None
+        return read_time(field, text)
+    except InputError as error:
+        raise BadRequest.of(error) from None
 
 
 HANDLERS = [

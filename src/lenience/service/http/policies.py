@@ -5,29 +5,60 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Response, get, post
-from litestar.params import JSONBody, Parameter
+from litestar.openapi import ResponseSpec
+from litestar.params import HeaderParameter, JSONBody, Parameter
 
+from lenience.service.commands.imports import ImportDecisions
 from lenience.service.commands.lifecycle import ActivationRequest, ChangeState, CreateVersion, VersionRequest
 from lenience.service.commands.outcomes import Expire, ExpiryRequest
-from lenience.service.domain.answers import ExpiryAnswer, PoliciesAnswer, PolicyView, VersionAnswer
+from lenience.service.domain.answers import (
+    ExpiryAnswer,
+    ImportAnswer,
+    PoliciesAnswer,
+    PolicyView,
+    SolveAnswer,
+    VersionAnswer,
+)
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import State
+from lenience.service.domain.imported_rows import ImportRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
+from lenience.service.http.disconnection import unless_disconnected
 from lenience.service.http.errors import documented
 
+Preference = Annotated[
+    str | None,
+    HeaderParameter(name="Prefer", max_length=200, description="respond-async: solve in the background and answer 202"),
+]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6, description="Which version")]
 
 
-@post("/policies", opt={"role": "admin"}, responses=documented(409, 413, 415), tags=["policies"])
+@post(
+    "/policies",
+    opt={"role": "admin"},
+    responses={**documented(409, 413, 415), 202: ResponseSpec(SolveAnswer, description="Solving in the background")},
+    tags=["policies"],
+)
 async def create_policy(
-    data: JSONBody[PolicySpecification], request: Req, idempotency_key: IdempotencyKey = None
-) -> Response[VersionAnswer]:
-    """Create a version of a policy as a draft. It is solved, stored and never changed."""
+    data: JSONBody[PolicySpecification],
+    request: Req,
+    idempotency_key: IdempotencyKey = None,
+    prefer: Preference = None,
+) -> Response[VersionAnswer] | Response[SolveAnswer]:
+    """Create a version of a policy as a draft. It is solved, stored and never changed.
+
+    With "Prefer: respond-async" the answer is 202 at once, and /v1/solves/{id} shows the progress. Otherwise the answer
+    waits for the solve, which stops if the client disconnects.
+    """
     service = request.app.state.service
     sent_by = make_sender(request.auth, idempotency_key, "POST /v1/policies", data)
-    solved = await service.solve_version(data)
+    if prefer is not None and "respond-async" in [part.strip() for part in prefer.lower().split(",")]:
+        started: SolveAnswer = service.solve_in_background(data, sent_by).answer
+        headers = {"Location": f"/v1/solves/{started.id}", "Preference-Applied": "respond-async"}
+        return Response(started, status_code=202, headers=headers)
+    solved = await unless_disconnected(request, service.solve_version(data))
     return answered(await service.perform(CreateVersion(sent_by, solved)))
 
 
@@ -84,6 +115,20 @@ async def expire(
     return answered(await request.app.state.service.perform(Expire(sent_by, name, before)))
 
 
+@changing("/policies/{name:str}/import", "admin", "policies")
+async def import_decisions(
+    name: PolicyName, data: JSONBody[ImportRequest], request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[ImportAnswer]:
+    """Import a batch of past decisions with their own dates, at most 1,000 at a time.
+
+    They become events of the policy: open ones are pending, and known outcomes count as evidence. The digest of the
+    file identifies the import, so that a batch that is sent again changes nothing. If a row is invalid, nothing is
+    recorded and the response names every such row.
+    """
+    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/import", data)
+    return answered(await request.app.state.service.perform(ImportDecisions(sent_by, name, data)))
+
+
 async def _change(
     name: str, state: State, data: VersionRequest | None, request: Req, key: str | None
 ) -> Response[VersionAnswer]:
@@ -94,4 +139,4 @@ async def _change(
     return answered(await request.app.state.service.perform(command))
 
 
-HANDLERS = [create_policy, list_policies, show_policy, activate, shadow, retire, expire]
+HANDLERS = [create_policy, list_policies, show_policy, activate, shadow, retire, expire, import_decisions]

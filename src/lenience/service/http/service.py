@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import TypeVar
 
@@ -13,14 +15,16 @@ import msgspec
 from sqlalchemy import delete
 
 from lenience.service.commands.keys import Keyring
-from lenience.service.commands.lifecycle import SolvedVersion, solve_version
+from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Expire
 from lenience.service.commands.probe import Probe
-from lenience.service.domain.answers import ExpiryAnswer
+from lenience.service.commands.solve_progress import SolveProgress
+from lenience.service.domain.answers import ExpiryAnswer, VersionAnswer
 from lenience.service.domain.clock import allowed_step, now
 from lenience.service.domain.problems import Problem, Unavailable
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder
 from lenience.service.domain.specification import PolicySpecification
+from lenience.service.http.background_solves import BackgroundSolve, BackgroundSolves
 from lenience.service.queries.reading import Queries
 from lenience.service.storage import schema
 from lenience.service.storage.clock_check import check_clock
@@ -39,6 +43,17 @@ KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under id
 EXPIRY_ACTOR = "expiry"
 
 Value = TypeVar("Value")
+
+
+@dataclass(slots=True)
+class _SharedSolve:
+    """A solve, and how many requests wait for it."""
+
+    task: asyncio.Task[SolvedVersion]
+    progress: SolveProgress
+    waiting: int = 0
+
+
 log = logging.getLogger("lenience.service")
 
 
@@ -64,7 +79,8 @@ class Service:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
         self._checking: asyncio.Task[None] | None = None
-        self._solving: dict[bytes, asyncio.Task[SolvedVersion]] = {}
+        self._solving: dict[bytes, _SharedSolve] = {}
+        self.solves = BackgroundSolves()
         # One solve at a time, so that a long one does not block readers.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
         self.writer = Writer(self.store, self.registry, after=self._wake_loop, written=written)
@@ -108,13 +124,49 @@ class Service:
         return await asyncio.get_running_loop().run_in_executor(self.solver, work)
 
     async def solve_version(self, specification: PolicySpecification) -> SolvedVersion:
-        """Solve a version. Equal concurrent requests (e.g. retries) share one solve."""
+        """Solve a version. Equal concurrent requests (e.g. retries) share one solve.
+
+        If the caller is cancelled, for instance because its client disconnected, and nobody else waits for the same
+        solve, it stops after the segment that it is solving.
+        """
         key = encoder.encode(specification)
-        if key not in self._solving:
-            task = asyncio.get_running_loop().create_task(self.solve(lambda: solve_version(specification)))
-            self._solving[key] = task
-            task.add_done_callback(lambda _: self._solving.pop(key, None))
-        return await asyncio.shield(self._solving[key])
+        shared = self._solving.get(key)
+        if shared is None or shared.progress.cancelled:
+            progress = SolveProgress()
+            work = partial(solve_version, specification, progress)
+            shared = _SharedSolve(asyncio.get_running_loop().create_task(self.solve(work)), progress)
+            self._solving[key] = shared
+            shared.task.add_done_callback(partial(self._forget, key, shared))
+        shared.waiting += 1
+        try:
+            return await asyncio.shield(shared.task)
+        finally:
+            shared.waiting -= 1
+            if shared.waiting == 0 and not shared.task.done():
+                shared.progress.cancelled = True
+
+    def _forget(self, key: bytes, ended: _SharedSolve, task: asyncio.Task[SolvedVersion]) -> None:
+        """Forget a solve that has ended."""
+        if not task.cancelled():
+            task.exception()  # it is retrieved, also if nobody waits any longer
+        if self._solving.get(key) is ended:
+            del self._solving[key]
+
+    def solve_in_background(
+        self, specification: PolicySpecification, sender: Sender, activate: bool = False
+    ) -> BackgroundSolve:
+        """Start to solve and store a version, and to activate it if that is wanted, and return at once."""
+
+        async def work(progress: SolveProgress) -> CommandAnswer:
+            solved = await self.solve(partial(solve_version, specification, progress))
+            progress.check()
+            created = await self.perform(CreateVersion(sender, solved))
+            if not activate:
+                return created
+            number = msgspec.json.decode(created.body, type=VersionAnswer).version
+            return await self.perform(ChangeState(sender, specification.name, "active", number))
+
+        return self.solves.start(specification.name, work)
 
     async def ask(self, question: Callable[[], Value]) -> Value:
         """Run a query in another thread."""

@@ -11,11 +11,12 @@ from lenience.core.errors import InputError
 
 # Allowed words per field, because the validator names only the invalid word.
 ALLOWED = {
-    "outcome": "success or failure",
+    "outcome": "success, failure, late or current",
     "decision": "accept or reject",
     "status": "pending, success, failure, expired or rejected",
     "history_model": "own, shared or curve",
     "type": "discounted, horizon or delayed",
+    "per": "month or year",
 }
 KINDS = {
     "float": "a number",
@@ -34,7 +35,7 @@ def explained(field: str, message: str, value: Any = UNSET) -> InputError:
     """Return the error for a validator's message.
 
     >>> explained("outcome", "Invalid enum value 'Success'")
-    InputError("outcome must be success or failure, not 'Success'")
+    InputError("outcome must be success, failure, late or current, not 'Success'")
     >>> explained("cost", "Expected `float`, got `str`", "0.8")
     InputError("cost must be a number, not '0.8'")
     >>> explained("exposure_cap", "Expected `int | null`, got `float`", 1.5)
@@ -75,6 +76,8 @@ def _limited(kinds: list[str], limit: str) -> tuple[str, bool]:
             form = "that begins with a letter or digit and has only letters, digits, dots, dashes and underscores"
         elif "[0-9a-f-]" in limit:
             return "the id of a decision", False
+        elif "[0-9]{4}-" in limit:
+            return "a date such as 2026-01-31 or a time such as 2026-01-31T00:00:00Z", False
         else:
             form = "without control characters"
         return f"{allowed} {form}", False

@@ -19,18 +19,25 @@ import msgspec
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
+from lenience.service.domain.capacity_price import price_differences
 from lenience.service.domain.chain import genesis
 from lenience.service.domain.events import (
+    ImportStarted,
     KeyCreated,
     KeyRevoked,
     PolicyCreated,
     Repeated,
+    RowsImported,
     StateChanged,
+    UseChanged,
     VersionCreated,
 )
+from lenience.service.domain.open_loans import encode_open_loans
 from lenience.service.domain.problems import Damaged, NotFound
 from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
+from lenience.service.queries.imported_tally import ImportedTally
+from lenience.service.queries.overall_recomputation import OverallRecomputation
 from lenience.service.queries.recomputation import (
     ReportedDamage,
     SegmentRecomputation,
@@ -274,7 +281,10 @@ class _Audit:
             self.report(label, "it must have exactly one chain of its own")
             return
         self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
-        versions, segments, revision = self._versions(row, own[0])
+        overall = OverallRecomputation(label, self.report)
+        versions, segments, revision, active, batches = self._versions(row, own[0], overall)
+        open_cases = Counts()
+        rows: dict[int, ImportedTally] = {}
         stored = {chain.segment: chain for chain in chains if chain.segment is not None}
         for name in sorted(segments - stored.keys()):
             self.report(f"segment {name!r} of {label}", "it is in the log, but its chain is missing")
@@ -283,21 +293,46 @@ class _Audit:
                 self.report(f"segment {name!r} of {label}", "no version of the policy has it")
             where = f"segment {name!r} of {label}"
             recomputed = SegmentRecomputation(
-                where, name, lambda number: versions.get(number), self.report, self.follows
+                where, name, lambda number: versions.get(number), self.report, self.follows, overall=overall
             )
             with self._reporting(where):
                 recomputed.run(self.connection, chain.id, genesis(row.name, name))
                 recomputed.check_rows(self.connection, chain.id)
             self.decisions += len(recomputed.expected_decisions)
-            self._check_chain(chain.id, row.name, name, recomputed.length, recomputed.head, recomputed.counts, revision)
+            open_cases.pending += recomputed.counts.pending
+            open_cases.at_risk += recomputed.counts.at_risk
+            tally = recomputed.imported
+            for number, brought in tally.items():
+                rows.setdefault(number, ImportedTally()).add(brought)
+            imported = sum(brought.recorded for brought in tally.values())
+            loans = encode_open_loans(recomputed.open_loans)
+            heads = (recomputed.length, recomputed.head, recomputed.counts, revision, imported, loans)
+            self._check_chain(chain.id, row.name, name, *heads)
+        ruling = versions.get(active or 0)
+        limited = ruling is not None and ruling.overall is not None
+        overall.finish(limited, open_cases.pending, open_cases.at_risk)
+        for number in sorted(batches.keys() | rows.keys()):
+            stated, counted = batches.get(number), rows.get(number, ImportedTally())
+            if stated is None:
+                self.report(f"import {number} of {label}", "the log of the policy does not hold its source")
+            elif stated != counted:
+                difference = describe_differences(stated, counted, "by its batches", "by its rows")
+                self.report(f"import {number} of {label}", difference)
 
-    def _versions(self, row: Any, chain: Any) -> tuple[dict[int, Version], set[str], int]:
-        """Recompute a policy's own chain: its versions and their states."""
+    def _versions(
+        self, row: Any, chain: Any, overall: OverallRecomputation
+    ) -> tuple[dict[int, Version], set[str], int, int | None, dict[int, ImportedTally]]:
+        """Recompute a policy's own chain: its versions and their states, what all segments have used, and its imports.
+
+        Returns the versions, the names of all segments, the revision, the number of the active version, and what the
+        batches of each import have brought.
+        """
         label = f"policy {row.name!r}"
         logged: dict[int, VersionCreated] = {}
         states: dict[int, str] = {}
         segments: set[str] = set()
         revision = 0
+        batches: dict[int, ImportedTally] = {}
         length, head = 0, genesis(row.name, None)
         for place, event, _ in walk(self.connection, chain.id, head, label, self.report):
             length, head = place.seq, place.hash
@@ -308,6 +343,13 @@ class _Audit:
             elif isinstance(event, StateChanged):
                 states[event.number] = event.state
                 revision = event.revision
+                overall.add(place.seq, event)
+            elif isinstance(event, UseChanged):
+                overall.add(place.seq, event)
+            elif isinstance(event, ImportStarted):
+                batches[event.number] = ImportedTally()
+            elif isinstance(event, RowsImported) and event.number in batches:
+                batches[event.number].add_batch(event)
             elif not isinstance(event, Repeated):
                 self.report(
                     f"event {place.seq} of {label}", f"a {type(event).__name__} event does not belong in this chain"
@@ -330,9 +372,12 @@ class _Audit:
             version = self._version(row.id, stored.number, where)
             if version is not None:
                 versions[stored.number] = version
+                for difference in price_differences(version.specification, version.capacity, version.tables):
+                    self.report(where, difference)
         for number in logged:
             self.report(f"version {number} of {label}", "it is in the log, but its row is missing")
-        return versions, segments, revision
+        active = next((number for number, state in states.items() if state == "active"), None)
+        return versions, segments, revision, active, batches
 
     def _version(self, policy_id: int, number: int, where: str) -> Version | None:
         with self._reporting(f"a solved table of {where}"):
@@ -351,6 +396,8 @@ class _Audit:
         head: str,
         counts: Counts,
         revision: int,
+        imported: int = 0,
+        open_loans: str | None = None,
     ) -> None:
         self.known_chains.add(identity)
         self.heads.append(Head(policy, segment, length, head))
@@ -365,6 +412,10 @@ class _Audit:
             self.report(where, f"it should end at event {row.length}, but the log ends at event {length}")
         if Counts(*row[6:12]) != counts:
             self.report(where, describe_differences(Counts(*row[6:12]), counts, "in the table", "by the events"))
+        if row.open_loans != open_loans:
+            self.report(where, "what it holds about open loans differs from the log")
+        if row.imported != imported:
+            self.report(where, f"it has {row.imported} imported decisions in the table, {imported} by the events")
         if row.revision != revision:
             self.report(where, f"its revision is {row.revision}, the log says {revision}")
 

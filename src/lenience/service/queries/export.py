@@ -17,9 +17,11 @@ from sqlalchemy import Connection, select
 
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.clock import iso_time
-from lenience.service.domain.events import Choice, Decided, Observed, Overridden, read
+from lenience.service.domain.events import Choice, Decided, Imported, Observed, Overridden, read
+from lenience.service.domain.imported_rows import imported_reason
 from lenience.service.domain.reasons import overruled
 from lenience.service.domain.state import realised_profit
+from lenience.service.domain.statements import stated_counts
 from lenience.service.storage import schema
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ class ExportRow(msgspec.Struct, frozen=True):
 
     Where amounts differ, ``offer_amount``, ``cost`` and ``expected_profit`` are those of the offer that is made or
     rejected, ``label_value`` is the lower bound, and ``profit`` is what the outcome has earned.
+
+    An ``imported`` decision has its own date in ``decided_at``, and the columns of a policy's computation are empty.
+    ``reported`` is the interim status of a pending decision. ``outcome_date`` is the outcome's own date, if given.
     """
 
     id: str
@@ -58,22 +63,25 @@ class ExportRow(msgspec.Struct, frozen=True):
     failures: int
     rule: str
     limit: int | None
-    probability: float
-    threshold: float
+    probability: float | None
+    threshold: float | None
     reason: str
     policy_decision: Choice
     overridden: bool
     overridden_at: str | None
     overridden_by: str | None
     outcome_at: str | None
-    cost: float
-    belief_n: float
-    belief_s: float
+    cost: float | None
+    belief_n: float | None
+    belief_s: float | None
     offers: int
     offer_amount: float | None
     expected_profit: float | None
     label_value: float | None
     profit: float | None
+    imported: bool
+    reported: str | None
+    outcome_date: str | None
 
 
 COLUMNS = ExportRow.__struct_fields__
@@ -126,9 +134,22 @@ def _lines(
     for row in rows:
         entry, event, over = queries.entry(row, names), first[row.chain_id, row.seq], overrides.get(row.id)
         policy, _, segment = names[row.chain_id]
-        table = queries.registry.version(connection, policy, row.version).rules[segment].table
-        belief, offer = table.belief(event.successes, event.failures), event.offer
+        offer = event.offer
+        common: dict[str, Any] = {
+            "overridden": over is not None,
+            "overridden_at": None if over is None else iso_time(over.at),
+            "overridden_by": None if over is None else over.by,
+            "profit": realised_profit(row.status, row.amount, row.cost),
+            "outcome_date": None if row.outcome_at is None else iso_time(row.outcome_at)[:10],
+        }
+        if isinstance(event, Imported):
+            yield _imported_line(event, entry, outcomes.get(row.id), over, common)
+            continue
+        rule = queries.registry.version(connection, policy, row.version).rules[segment]
+        counts = stated_counts(event)
+        belief = rule.table.belief(counts.good, counts.bad)
         yield ExportRow(
+            **common,
             **{name: getattr(entry, name) for name in DecisionEntry.__struct_fields__},
             arrivals=event.arrivals,
             pending=event.pending,
@@ -140,30 +161,56 @@ def _lines(
             threshold=event.threshold,
             reason=event.reason if over is None else overruled(event.reason, over.by, over.choice),
             policy_decision=event.decision,
-            overridden=over is not None,
-            overridden_at=None if over is None else iso_time(over.at),
-            overridden_by=None if over is None else over.by,
             outcome_at=outcomes.get(row.id),
-            cost=table.cost if offer is None else offer.cost,
+            cost=rule.break_even if offer is None else offer.cost,
             belief_n=belief.n,
             belief_s=belief.s,
             offers=len(event.offers),
             offer_amount=None if offer is None else offer.amount,
             expected_profit=event.expected_profit,
             label_value=None if event.label_value is None else event.label_value.lower,
-            profit=realised_profit(row.status, row.amount, row.cost),
         )
 
 
-def _decided(connection: Connection, rows: Sequence[Any]) -> dict[tuple[int, int], Decided]:
+def _imported_line(
+    event: Imported, entry: DecisionEntry, outcome_at: str | None, over: Overridden | None, common: dict[str, Any]
+) -> ExportRow:
+    """Return the line of an imported decision."""
+    reason = imported_reason(event)
+    known = event.status in ("success", "failure")
+    return ExportRow(
+        **common,
+        **{name: getattr(entry, name) for name in DecisionEntry.__struct_fields__},
+        arrivals=event.arrivals,
+        pending=event.pending,
+        successes=event.successes,
+        failures=event.failures,
+        rule="imported",
+        limit=None,
+        probability=None,
+        threshold=None,
+        reason=reason if over is None else overruled(reason, over.by, over.choice),
+        policy_decision=event.decision,
+        outcome_at=outcome_at or (iso_time(event.at) if known else None),
+        cost=None if event.offer is None else event.offer.cost,
+        belief_n=None,
+        belief_s=None,
+        offers=0 if event.offer is None else 1,
+        offer_amount=None if event.offer is None else event.offer.amount,
+        expected_profit=None,
+        label_value=None,
+    )
+
+
+def _decided(connection: Connection, rows: Sequence[Any]) -> dict[tuple[int, int], Decided | Imported]:
     """Return the events of the decisions themselves."""
     events = schema.event
-    decided: dict[tuple[int, int], Decided] = {}
+    decided: dict[tuple[int, int], Decided | Imported] = {}
     for chain in {row.chain_id for row in rows}:
         where = (events.c.chain_id == chain) & events.c.seq.in_([row.seq for row in rows if row.chain_id == chain])
         for row in connection.execute(select(events.c.seq, events.c.body).where(where)):
             event = read(row.body)
-            assert isinstance(event, Decided)
+            assert isinstance(event, Decided | Imported)
             decided[chain, row.seq] = event
     return decided
 
@@ -206,5 +253,5 @@ def _parquet_schema() -> pyarrow.Schema:
     integers = dict.fromkeys(("arrivals", "pending", "successes", "failures", "limit", "offers"), pa.int64())
     money = ("offer_amount", "expected_profit", "label_value", "profit")
     reals = dict.fromkeys(("probability", "threshold", "cost", "belief_n", "belief_s", *money), pa.float64())
-    kinds = {"policy_version": pa.int32(), "overridden": pa.bool_(), **integers, **reals}
+    kinds = {"policy_version": pa.int32(), "overridden": pa.bool_(), "imported": pa.bool_(), **integers, **reals}
     return pa.schema([(name, kinds.get(name, pa.string())) for name in COLUMNS])

@@ -10,10 +10,12 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, select
 
 from lenience.service.domain.answers import (
+    CapacityView,
     DecisionEntry,
     DecisionsPage,
     DecisionView,
     HistoryEntry,
+    ImportedFrom,
     OfferAnswer,
     PoliciesAnswer,
     PolicyEntry,
@@ -23,18 +25,34 @@ from lenience.service.domain.answers import (
     VersionView,
     offer_answer,
 )
-from lenience.service.domain.clock import iso_time
-from lenience.service.domain.events import Corrected, Decided, Erased, Observed, Overridden, read
+from lenience.service.domain.clock import iso_time, now
+from lenience.service.domain.events import (
+    Corrected,
+    Decided,
+    Erased,
+    Imported,
+    Observed,
+    Overridden,
+    StatusReported,
+    read,
+)
 from lenience.service.domain.feature_cells import unknown_value_warnings
+from lenience.service.domain.imported_rows import imported_reason
 from lenience.service.domain.offer_tables import OfferTable
+from lenience.service.domain.open_loans import decode_open_loans, with_open_loans
+from lenience.service.domain.overall import OverallUse, period_name
 from lenience.service.domain.problems import NotFound, unknown_decision
+from lenience.service.domain.reason_parts import evidence_words
 from lenience.service.domain.reasons import overruled, principal_reasons, what_would_change
 from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.domain.state import realised_profit
 from lenience.service.domain.statements import stated_counts, stated_verdict
+from lenience.service.domain.version_warnings import beyond_table_warnings
 from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
+from lenience.service.storage.import_records import read_imports
+from lenience.service.storage.ledger import read_overall_use
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
@@ -97,7 +115,13 @@ class Queries:
             version = self.registry.version(connection, record.id, shown)
             chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
             warnings = drift_warnings(connection, version.rules, record.segments)
-        counts = {row.segment: Counts(*row[6:12]) for row in chains}
+            use = None if version.overall is None else read_overall_use(connection, record.chain).at(now())
+            imports = read_imports(connection, record.chain)
+        counts = {
+            row.segment: with_open_loans(Counts(*row[6:12]), decode_open_loans(row.open_loans), shown) for row in chains
+        }
+        imported = {row.segment: row.imported for row in chains}
+        warnings += beyond_table_warnings(version.rules, counts)
         until = time.monotonic() + VALUES_SECONDS
         return PolicyView(
             name=name,
@@ -106,8 +130,13 @@ class Queries:
             version=shown,
             state=record.states[shown],
             specification=version.specification,
-            segments=[self._segment(version, segment, counts[segment], until) for segment in version.rules],
+            segments=[
+                self._segment(version, segment, counts[segment], imported[segment], until, use)
+                for segment in version.rules
+            ],
             warnings=warnings,
+            overall=None if use is None else capacity_view(version, use),
+            imports=[one.view() for one in imports.values()],
         )
 
     def decision(self, identity: str) -> DecisionView:
@@ -120,11 +149,15 @@ class Queries:
                 select(schema.chain.c.policy_id, schema.chain.c.segment).where(schema.chain.c.id == row.chain_id)
             ).one()
             name = self.registry.name_of(connection, chain.policy_id)
-            version = self.registry.version(connection, chain.policy_id, row.version)
             first, history, notes = self._history(connection, row.chain_id, row.seq, identity)
+            if isinstance(first, Imported):
+                started = read_imports(connection, self.registry.load(connection, name).chain)[first.source].started
+                source = ImportedFrom(started.number, started.file, started.digest, first.position)
+                return _imported_view(row, name, chain.segment, first, history, notes.get(row.seq), source)
+            version = self.registry.version(connection, chain.policy_id, row.version)
         counts, verdict = stated_counts(first), stated_verdict(first)
         rule = version.rules[chain.segment]
-        value, continuing = rule.table.value(counts.successes, counts.failures, counts.pending)
+        value, continuing = rule.table.value(counts.good, counts.bad, counts.pending)
         own = notes.get(row.seq)
         features = None if own is None or own.details is None else msgspec.json.decode(own.details)
         return DecisionView(
@@ -141,13 +174,16 @@ class Queries:
             pending=first.pending,
             limit=first.limit,
             threshold=first.threshold,
-            cost=rule.table.cost if first.offer is None else first.offer.cost,
+            cost=rule.break_even if first.offer is None else first.offer.cost,
             decided_at=iso_time(first.at),
             warnings=unknown_value_warnings(version.specification.features, features or {}),
             offer=offer_answer(first.offer),
             expected_profit=first.expected_profit,
             label_value=first.label_value,
             status=row.status,
+            reported=row.reported,
+            outcome_at=None if row.outcome_at is None else iso_time(row.outcome_at),
+            imported=None,
             profit=realised_profit(row.status, row.amount, row.cost),
             offers=[OfferAnswer(each.amount, each.cost, each.gain, each.loss) for each in first.offers],
             overridden=any(entry.kind == "override" for entry in history),
@@ -181,24 +217,28 @@ class Queries:
         entries = [self.entry(row, names) for row in rows[:size]]
         return DecisionsPage(entries, entries[-1].id if len(rows) > size else None)
 
-    def _segment(self, version: Version, name: str, counts: Counts, until: float) -> SegmentView:
+    def _segment(
+        self, version: Version, name: str, counts: Counts, imported: int, until: float, use: OverallUse | None
+    ) -> SegmentView:
         rule = version.rules[name]
         values = time.monotonic() < until  # later segments show no value if the time is over
-        verdict = rule.decide(counts, 1.0)
+        verdict = rule.decide(counts, 1.0, use=use)
         return SegmentView(
             name=name,
             share=rule.share,
             belief=rule.belief(counts),
+            evidence=evidence_words(rule, counts),
             arrivals=counts.arrivals,
             accepted=counts.accepted,
             pending=counts.pending,
+            imported=imported,
             accepts=verdict.decision == "accept",
             threshold=verdict.threshold,
             limit=verdict.limit,
-            cost=rule.table.cost,
+            cost=rule.break_even,
             volume=rule.table.volume,
             volume_to_start=_volume_to_start(rule.table) if values else None,
-            value=rule.table.value(counts.successes, counts.failures, counts.pending)[0] if values else None,
+            value=rule.table.value(counts.good, counts.bad, counts.pending)[0] if values else None,
             proved=rule.table.proved,
             certificate=rule.table.statement,
             **_about_offers(rule, counts),
@@ -206,7 +246,7 @@ class Queries:
 
     def _history(
         self, connection: Connection, chain: int, seq: int, identity: str
-    ) -> tuple[Decided, list[HistoryEntry], dict[int, Any]]:
+    ) -> tuple[Decided | Imported, list[HistoryEntry], dict[int, Any]]:
         events = schema.event
         own = (events.c.chain_id == chain) & (events.c.seq == seq)
         after = (events.c.about == identity) & (events.c.chain_id == chain)
@@ -218,7 +258,7 @@ class Queries:
         where = (personal.c.chain_id == chain) & personal.c.seq.in_([row.seq for row in rows])
         notes = {row.seq: row for row in connection.execute(select(personal).where(where))}
         first = read(rows[0].body)
-        assert isinstance(first, Decided)
+        assert isinstance(first, Decided | Imported)
         history = []
         for row in rows:
             event = read(row.body)
@@ -230,7 +270,15 @@ class Queries:
                 hash=row.hash,
             )
             if isinstance(event, Observed | Corrected):
-                entry = msgspec.structs.replace(entry, outcome=event.outcome)
+                dated = None if event.outcome_at is None else iso_time(event.outcome_at)
+                entry = msgspec.structs.replace(entry, outcome=event.outcome, own_date=dated)
+            elif isinstance(event, StatusReported):
+                dated = None if event.status_at is None else iso_time(event.status_at)
+                entry = msgspec.structs.replace(entry, outcome=event.status, own_date=dated)
+            elif isinstance(event, Imported):
+                known = event.reported or (None if event.status == "rejected" else event.status)
+                dated = iso_time(event.decided_at)
+                entry = msgspec.structs.replace(entry, choice=event.decision, outcome=known, own_date=dated)
             elif isinstance(event, Overridden):
                 note = notes.get(row.seq)
                 entry = msgspec.structs.replace(
@@ -306,7 +354,77 @@ class Queries:
             decision="accept" if row.accepted else "reject",
             status=row.status,
             decided_at=iso_time(row.at),
+            reported=row.reported,
+            imported=row.source is not None,
         )
+
+
+def capacity_view(version: Version, use: OverallUse) -> CapacityView:
+    """Return the limits of a version over all segments, and what is used of them."""
+    limits, price = version.overall, version.capacity
+    assert limits is not None
+    capacity = limits.capacity
+    return CapacityView(
+        period=None if capacity is None else period_name(capacity.per, use.month),
+        limit=None if capacity is None else capacity.limit,
+        used=None if capacity is None else use.used(capacity),
+        price=None if price is None else price.price,
+        bound=None if price is None else price.bound,
+        unlimited=None if price is None else price.unlimited,
+        exposure_cap=limits.cap,
+        exposure_cap_amount=limits.cap_amount,
+        pending=use.pending,
+        at_risk=use.at_risk,
+    )
+
+
+def _imported_view(
+    row: Any,
+    policy: str,
+    segment: str,
+    event: Imported,
+    history: list[HistoryEntry],
+    personal: Any,
+    source: ImportedFrom,
+) -> DecisionView:
+    """Return the view of an imported decision."""
+    reason = imported_reason(event)
+    return DecisionView(
+        id=row.id,
+        policy=policy,
+        policy_version=row.version,
+        segment=segment,
+        decision="accept" if row.accepted else "reject",
+        rule="imported",
+        reason=_reason_after_overrides(reason, history),
+        principal_reasons=[],
+        probability=None,
+        belief=None,
+        pending=event.pending,
+        limit=None,
+        threshold=None,
+        cost=None if event.offer is None else event.offer.cost,
+        decided_at=iso_time(row.at),
+        warnings=[],
+        offer=offer_answer(event.offer),
+        expected_profit=None,
+        label_value=None,
+        status=row.status,
+        reported=row.reported,
+        outcome_at=None if row.outcome_at is None else iso_time(row.outcome_at),
+        imported=source,
+        profit=realised_profit(row.status, row.amount, row.cost),
+        offers=[],
+        overridden=any(entry.kind == "override" for entry in history),
+        value=None,
+        value_of_continuing=None,
+        would_have_changed=[],
+        shadows=[],
+        reference=None if personal is None else personal.reference,
+        features=None if personal is None or personal.details is None else msgspec.json.decode(personal.details),
+        erased=event.personal is not None and personal is None,
+        history=history,
+    )
 
 
 def _about_offers(rule: SegmentRule, counts: Counts) -> dict[str, Any]:
@@ -314,11 +432,11 @@ def _about_offers(rule: SegmentRule, counts: Counts) -> dict[str, Any]:
     table = rule.table
     if not isinstance(table, OfferTable) or table.offers is None:
         return dict.fromkeys(("label_value", "largest_amount", "share_accepted", "at_risk"))
-    label, gap = rule.label(counts), table.cost - rule.basis(counts).rate
+    label, largest = rule.label(counts), rule.largest_amount(table.cost, counts)
     return {
         "label_value": label.bounds,
-        "largest_amount": label.worth / gap if gap > 0 else None,
-        "share_accepted": table.share_accepted(counts.successes, counts.failures, counts.pending),
+        "largest_amount": largest if math.isfinite(largest) else None,
+        "share_accepted": table.share_accepted(counts.good, counts.bad, counts.pending),
         "at_risk": counts.at_risk,
     }
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -14,27 +15,48 @@ from sqlalchemy.exc import DBAPIError
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
 from lenience.service.domain.chain import commitment, draw, link
-from lenience.service.domain.clock import iso_time
+from lenience.service.domain.clock import DAY, iso_time
 from lenience.service.domain.events import (
     Corrected,
     Decided,
     Erased,
     Event,
     Expired,
+    Imported,
     Observed,
+    OpenLoansCounted,
     Overridden,
     Repeated,
+    StatusReported,
+    decision_of,
     read,
 )
+from lenience.service.domain.imported_rows import count_imported
+from lenience.service.domain.open_loans import (
+    OpenEvidence,
+    OpenLoans,
+    ages_digest,
+    same,
+    weigh,
+    with_open_loans,
+)
+from lenience.service.domain.overall import OverallUse
 from lenience.service.domain.problems import Damaged
 from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after, without_capacity
 from lenience.service.domain.statements import stated_counts, stated_verdict
+from lenience.service.queries.imported_tally import ImportedTally
+from lenience.service.queries.overall_recomputation import OverallRecomputation
 from lenience.service.storage import schema
+from lenience.service.storage.ledger import NO_VERSION
 from lenience.service.storage.policy_cache import Version
 from lenience.service.storage.store import as_problem
 
 Report = Callable[[str, str], None]
 AT_A_TIME = 2_000
+IMPORTED = {  # the statuses that an imported decision can have
+    "accept": (schema.PENDING, schema.SUCCESS, schema.FAILURE, schema.EXPIRED),
+    "reject": (schema.REJECTED,),
+}
 
 
 def walk(
@@ -59,7 +81,7 @@ def walk(
                 if event is None:
                     report(where, "its text cannot be read, so the events after it are checked without it")
                 else:
-                    about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
+                    about = decision_of(event)
                     if row.about != about:
                         report(where, f"its row names the decision {row.about!r}, not {about!r}")
                     yield row, event, previous
@@ -120,6 +142,9 @@ class ExpectedDecision:
     status: str
     amount: float | None = None
     cost: float | None = None
+    source: int | None = None
+    reported: str | None = None
+    outcome_at: int | None = None
 
     @property
     def loss(self) -> float:
@@ -140,24 +165,58 @@ class SegmentRecomputation:
     expected_decisions: dict[str, ExpectedDecision] = field(default_factory=dict)
     commitments: dict[int, str] = field(default_factory=dict)  # commitments to personal data, by event
     beside: dict[str, list[int]] = field(default_factory=dict)  # events with personal data, by decision
+    imported: dict[int, ImportedTally] = field(default_factory=dict)  # by the number of the import
+    open_loans: OpenLoans | None = None
+    open_since: Counter[int] = field(default_factory=Counter)  # pending decisions, by their time
     length: int = 0
     head: str = ""
+    overall: OverallRecomputation | None = None  # of the policy's own chain
+    overall_seen: int = 0  # the last event of it that a decision saw
 
     def run(self, connection: Connection, chain: int, start: str) -> None:
         """Recompute every event of the chain."""
         self.head = start
         for row, event, previous in walk(connection, chain, start, self.label, self.report):
             self.length, self.head = row.seq, row.hash
+            before = replace(self.counts)
             self._apply(row.seq, event, previous)
+            if self.overall is not None:
+                decision = event.id if isinstance(event, Decided | Imported) else getattr(event, "decision", None)
+                if isinstance(event, Imported):  # it uses no capacity of the policy, but may be open
+                    before = replace(before, accepted=self.counts.accepted)
+                life = self.expected_decisions.get(decision or "")
+                loss = 0.0 if life is None else life.loss
+                self.overall.add_segment_event(self.segment, row.seq, decision, before, self.counts, loss)
+
+    def _overall_use(self, where: str, event: Decided, version: Version) -> OverallUse | None:
+        """Return what all segments had used before a decision, by the policy's chain, if its version has limits."""
+        if self.overall is None or version.overall is None:
+            return None
+        if event.overall_at is None or event.overall_at < self.overall_seen:
+            self.report(where, "it does not say what all segments had used, or says it out of order")
+            return event.overall
+        self.overall_seen = event.overall_at
+        use = self.overall.use_after(event.overall_at, event.at)
+        if use != event.overall:
+            self.report(where, "what all segments had used differs from the log of the policy")
+        if event.decision == "accept" and not self.overall.charged(event.id, event.overall_at + 1):
+            self.report(where, "the acceptance is not counted in the log of the policy")
+        return use
 
     def _apply(self, seq: int, event: Event, previous: str) -> None:
         where = f"event {seq} of {self.label}"
         if isinstance(event, Decided):
             self._decided(where, seq, event, previous)
             return
+        if isinstance(event, Imported):
+            self._imported(where, seq, event)
+            return
+        if isinstance(event, OpenLoansCounted):
+            self._open_loans(where, seq, event)
+            return
         if isinstance(event, Repeated):
             return
-        if not isinstance(event, Observed | Corrected | Expired | Overridden | Erased):
+        if not isinstance(event, Observed | StatusReported | Corrected | Expired | Overridden | Erased):
             self.report(where, f"a {type(event).__name__} event does not belong in a segment's chain")
             return
         life = self.expected_decisions.get(event.decision)
@@ -173,6 +232,12 @@ class SegmentRecomputation:
             counts.successes += event.outcome == "success"
             counts.failures += event.outcome == "failure"
             life.status = event.outcome
+            self._date(where, life, event.outcome_at)
+        elif isinstance(event, StatusReported):
+            if life.status != schema.PENDING:
+                self.report(where, f"an interim status of a decision that is {life.status}")
+                return
+            life.reported = event.status
         elif isinstance(event, Corrected):
             if life.status != event.before or event.before == event.outcome:
                 self.report(where, f"a correction of {event.before} where the outcome is {life.status}")
@@ -181,12 +246,14 @@ class SegmentRecomputation:
             counts.successes += step
             counts.failures -= step
             life.status = event.outcome
+            self._date(where, life, event.outcome_at)
         elif isinstance(event, Expired):
             if life.status != schema.PENDING:
                 self.report(where, f"an expiry of a decision that is {life.status}")
                 return
             self._settle(life)
             life.status = schema.EXPIRED
+            life.reported = None
         elif isinstance(event, Overridden):
             self._overridden(where, seq, event, life)
         else:
@@ -205,7 +272,16 @@ class SegmentRecomputation:
             self._settle(life)
         life.accepted = accept
         life.status = schema.PENDING if accept else schema.REJECTED
+        life.reported = None
         self._commit(seq, event.decision, event.personal)
+
+    def _date(self, where: str, life: ExpectedDecision, outcome_at: int | None) -> None:
+        """Note that a decision is no longer pending, and the own date of its outcome."""
+        life.reported = None
+        if outcome_at is not None:
+            if outcome_at // DAY < life.at // DAY:
+                self.report(where, "its outcome has a date before the decision")
+            life.outcome_at = outcome_at
 
     def _settle(self, life: ExpectedDecision) -> None:
         """Count a decision as pending no longer, if it was."""
@@ -215,21 +291,24 @@ class SegmentRecomputation:
     def _change_pending(self, change: int, life: ExpectedDecision) -> None:
         counts = self.counts
         counts.pending += change
+        self.open_since[life.at] += change
+        if change < 0 and self.open_loans is not None:
+            self.open_loans.settle(life.seq)
         counts.at_risk = at_risk_after(counts.at_risk, change * life.loss, counts.pending)
 
     def _decided(self, where: str, seq: int, event: Decided, previous: str) -> None:
-        stated = stated_counts(event)
-        if stated != self.counts:
-            self.report(
-                where, f"it has {_counts_text(stated)}, but the events before it give {_counts_text(self.counts)}"
-            )
-            self.counts = stated
+        counts = self._compare_counts(where, event)
         version = self.versions(event.version)
         if version is None or self.segment not in version.rules:
             self.follows(where, f"its policy version {event.version} does not exist for this segment")
         else:
             rule = version.rules[self.segment]
-            verdict, logged = rule.decide(self.counts, draw(previous, event.id), event.offers), stated_verdict(event)
+            use = self._overall_use(where, event, version)
+            logged = stated_verdict(event)
+            verdict = rule.decide(counts, draw(previous, event.id), event.offers, use)
+            timed = bool(version.specification.timing)
+            if timed and (self.open_loans is None or not self.open_loans.is_current(event.at, [event.version])):
+                self.report(where, "the open loans of the segment were not counted on that day")
             if event.rank is not None and event.rule == CAPACITY and verdict.decision == "accept":
                 verdict = without_capacity(verdict)
             if verdict != logged:
@@ -241,8 +320,7 @@ class SegmentRecomputation:
             self.report(where, f"the decision {event.id} was made before")
         accepted = event.decision == "accept"
         status = schema.PENDING if accepted else schema.REJECTED
-        terms = () if event.offer is None else (event.offer.amount, event.offer.cost)
-        life = ExpectedDecision(seq, event.version, event.at, accepted, status, *terms)
+        life = ExpectedDecision(seq, event.version, event.at, accepted, status, *_terms(event.offer))
         self.counts.arrivals += 1
         self.counts.accepted += accepted
         if accepted:
@@ -250,6 +328,55 @@ class SegmentRecomputation:
         self.expected_decisions[event.id] = life
         if event.personal is not None:
             self._commit(seq, event.id, event.personal)
+
+    def _open_loans(self, where: str, seq: int, event: OpenLoansCounted) -> None:
+        """Count the open loans by age again, and compare what they say under each version."""
+        ages: Counter[int] = Counter()
+        for at, number in self.open_since.items():
+            if number:
+                ages[max(event.at - at, 0) // DAY] += number
+        if (event.number, event.ages) != (ages.total(), ages_digest(ages)):
+            self.report(where, f"it counts {event.number} open loans, or other ages than the events before it give")
+        evidence = tuple(OpenEvidence(*one) for one in event.evidence)
+        for stated in evidence:
+            version = self.versions(stated.version)
+            if version is None or self.segment not in version.rules or not version.specification.timing:
+                self.follows(where, f"its policy version {stated.version} has no timing curves for this segment")
+                continue
+            computed = weigh(version.rules[self.segment], version.specification.timing, self.counts, ages)
+            if not same(stated, computed, event.number):
+                difference = describe_differences(
+                    stated, OpenEvidence(stated.version, *computed), "in the log", f"by version {stated.version}"
+                )
+                self.report(where, f"what open loans count as: {difference}")
+        self.open_loans = OpenLoans(event.at, seq, event.number, evidence)
+
+    def _imported(self, where: str, seq: int, event: Imported) -> None:
+        """Count a decision that was imported. No version made it, so there is nothing else to recompute."""
+        self._compare_counts(where, event)
+        if event.id in self.expected_decisions:
+            self.report(where, f"the decision {event.id} was made before")
+        if event.status not in IMPORTED[event.decision] or event.decided_at > event.at:
+            self.report(where, f"a decision to {event.decision} cannot be {event.status} or be made after its import")
+        accepted = event.decision == "accept"
+        first = (seq, NO_VERSION, event.decided_at, accepted, event.status)
+        life = ExpectedDecision(*first, *_terms(event.offer), event.source, event.reported, event.outcome_at)
+        count_imported(self.counts, event)
+        self.open_since[event.decided_at] += event.status == schema.PENDING
+        self.imported.setdefault(event.source, ImportedTally()).add_row(event)
+        self.expected_decisions[event.id] = life
+        if event.personal is not None:
+            self._commit(seq, event.id, event.personal)
+
+    def _compare_counts(self, where: str, event: Decided | Imported) -> Counts:
+        """Compare the counts that an event states with those of the events before it. Return those it states."""
+        stated, counts = stated_counts(event), self.counts
+        if isinstance(event, Decided):
+            counts = with_open_loans(counts, self.open_loans, event.version)
+        if stated != counts:
+            self.report(where, f"it has {_counts_text(stated)}, but the events before it give {_counts_text(counts)}")
+            self.counts = replace(stated, open=0, open_outcomes=0.0, open_successes=0.0)
+        return stated
 
     def _commit(self, seq: int, decision: str, personal: str) -> None:
         self.commitments[seq] = personal
@@ -261,7 +388,8 @@ class SegmentRecomputation:
             if version is None or self.segment not in version.rules:
                 self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue
-            verdict = version.rules[self.segment].decide(self.counts, draw(previous, event.id), event.offers)
+            counts = with_open_loans(self.counts, self.open_loans, shadow.version)
+            verdict = version.rules[self.segment].decide(counts, draw(previous, event.id), event.offers)
             logged = stated_verdict(shadow)
             if verdict != logged:
                 difference = describe_differences(logged, verdict, "in the log", f"by version {shadow.version}")
@@ -283,7 +411,8 @@ class SegmentRecomputation:
                 continue
             seen.add(row.id)
             accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
-            stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status, row.amount, row.cost)
+            own = (row.amount, row.cost, row.source, row.reported, row.outcome_at)
+            stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status, *own)
             if stored != expected:
                 self.report(f"decision {row.id}", describe_differences(stored, expected, "in the table", "in the log"))
         # Compare with the rows themselves. A query for ids alone would be answered by an index.
@@ -305,6 +434,10 @@ class SegmentRecomputation:
             self.report(f"personal data at event {seq} of {self.label}", "it is missing, but was not erased on request")
 
 
+def _terms(offer: Offer | None) -> tuple[float | None, float | None]:
+    return (None, None) if offer is None else (offer.amount, offer.cost)
+
+
 def describe_differences(first: object, second: object, here: str, there: str) -> str:
     """Describe the fields in which two values of the same type differ.
 
@@ -312,7 +445,7 @@ def describe_differences(first: object, second: object, here: str, there: str) -
     >>> describe_differences(row, ExpectedDecision(3, 1, 10**6, True, "success"), "in the table", "in the log")
     'at: 1970-01-01T00:00:00.000000Z in the table, 1970-01-01T00:00:01.000000Z in the log; status: failure in the ...'
     """
-    names = getattr(first, "_fields", None) or type(first).__slots__  # type: ignore[attr-defined]
+    names = getattr(first, "_fields", None) or getattr(first, "__struct_fields__", None) or type(first).__slots__  # type: ignore[attr-defined]
     differences = []
     for name in names:
         if getattr(first, name) != getattr(second, name):
@@ -336,4 +469,5 @@ def _counts_text(counts: Counts) -> str:
         f"{counts.arrivals} arrivals, {counts.accepted} accepted, {counts.pending} pending, "
         f"{counts.successes} successes, {counts.failures} failures"
         f"{f', {counts.at_risk:g} at risk' if counts.at_risk else ''}"
+        f"{f', {counts.open} open loans that count as {counts.open_outcomes:g}' if counts.open else ''}"
     )

@@ -15,7 +15,19 @@ from sqlalchemy import ColumnElement, Connection, Select, select
 from lenience.core.offers import Offer
 from lenience.service.domain.chain import link
 from lenience.service.domain.clock import iso_time, now
-from lenience.service.domain.events import Decided, Erased, Event, Overridden, read, write
+from lenience.service.domain.events import (
+    Erased,
+    Event,
+    Imported,
+    Overridden,
+    StateChanged,
+    UseChanged,
+    decision_of,
+    read,
+    write,
+)
+from lenience.service.domain.open_loans import decode_open_loans, encode_open_loans
+from lenience.service.domain.overall import OverallUse, UseChange
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
@@ -24,7 +36,11 @@ from lenience.service.storage.references import referred
 from lenience.service.storage.store import Store
 
 Item = TypeVar("Item")
-_CHAIN = ("revision", "length", "head", "arrivals", "accepted", "pending", "successes", "failures", "at_risk")
+AT_A_TIME = 10  # events that are read to find what all segments have used: usually the last one says it
+NO_VERSION = 0  # of an imported decision, which no version made
+_COUNTS = ("arrivals", "accepted", "pending", "successes", "failures", "at_risk")
+_CHAIN = ("revision", "length", "head", *_COUNTS, "imported", "open_loans")
+_CHANGED = ("status", "accepted", "reported", "outcome_at")
 
 
 @dataclass(slots=True)
@@ -39,6 +55,7 @@ class Ledger:
     decisions: dict[str, DecisionState] = field(default_factory=dict)
     chain_of: dict[str, int] = field(default_factory=dict)  # by decision
     referred: dict[str, list[str]] = field(default_factory=dict)  # decisions by reference, oldest first
+    overall: dict[int, OverallUse] = field(default_factory=dict)  # what all segments use, by the policy's chain
     _time: str = ""
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
@@ -59,7 +76,9 @@ class Ledger:
         if not wanted:
             return
         for row in self.store.lock(self.connection, schema.chain, wanted):
-            self.chains[row[0]] = ChainState(row[0], row[1], row[2], row[3], row[4], row[5], Counts(*row[6:]))
+            place = (row[0], row[1], row[2], row[3], row[4], row[5])
+            loans = decode_open_loans(row[13])
+            self.chains[row[0]] = ChainState(*place, counts=Counts(*row[6:12]), imported=row[12], open_loans=loans)
 
     def find(self, decisions: Iterable[str]) -> None:
         """Find the chains of decisions. A decision never changes its chain, so no lock is needed."""
@@ -86,7 +105,12 @@ class Ledger:
             query = select(schema.decision).where(schema.decision.c.id.in_(part))
             for row in self.connection.execute(query):
                 self.decisions[row[0]] = DecisionState(
-                    row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], amount=row[7], cost=row[8]
+                    *(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6]),
+                    amount=row[7],
+                    cost=row[8],
+                    source=row[9],
+                    reported=row[10],
+                    outcome_at=row[11],
                 )
 
     def append(self, chain: ChainState, event: Event) -> int:
@@ -95,9 +119,25 @@ class Ledger:
         chain.head = head = link(chain.head, text)
         chain.length = seq = chain.length + 1
         chain.changed = True
-        about = None if isinstance(event, Decided) else getattr(event, "decision", None) or None
-        self._events.append((chain.id, seq, text, head, about))
+        self._events.append((chain.id, seq, text, head, decision_of(event)))
         return seq
+
+    def open_decisions(self, chain: int) -> list[int]:
+        """Return the times of the decisions of a locked chain that are pending, also those of this transaction."""
+        table = schema.decision
+        query = select(table.c.id, table.c.at).where(table.c.chain_id == chain, table.c.status == schema.PENDING)
+        pending: dict[str, int] = {row[0]: row[1] for row in self.connection.execute(query)}
+        pending.update((row[0], row[4]) for row in self._decisions if row[1] == chain and row[6] == schema.PENDING)
+        for state in self.decisions.values():
+            if state.chain == chain and state.changed:
+                pending.pop(state.id, None)
+                if state.status == schema.PENDING:
+                    pending[state.id] = state.at
+        return list(pending.values())
+
+    def unwritten(self, chain: int) -> Iterator[Event]:
+        """Yield the events that commands of this transaction have appended to a chain."""
+        return (read(text) for own, _, text, _, _ in self._events if own == chain)
 
     def add_decision(
         self, identity: str, chain: int, seq: int, version: int, accepted: bool, offer: Offer | None = None
@@ -105,11 +145,51 @@ class Ledger:
         """Add the row of a new decision, which no other command of this transaction can refer to."""
         status = schema.PENDING if accepted else schema.REJECTED
         amount, cost = (None, None) if offer is None else (offer.amount, offer.cost)
-        self._decisions.append((identity, chain, seq, version, self.now, int(accepted), status, amount, cost))
+        row = (identity, chain, seq, version, self.now, int(accepted), status, amount, cost, None, None, None)
+        self._decisions.append(row)
+
+    def add_imported(self, event: Imported, chain: int, seq: int, reference: str | None) -> None:
+        """Add the row of an imported decision. Later commands of this transaction find it by id and by reference."""
+        amount, cost = (None, None) if event.offer is None else (event.offer.amount, event.offer.cost)
+        accepted = int(event.decision == "accept")
+        place = (event.id, chain, seq, NO_VERSION, event.decided_at, accepted, event.status)
+        self._decisions.append((*place, amount, cost, event.source, event.reported, event.outcome_at))
+        self.chain_of[event.id] = chain
+        self.decisions[event.id] = DecisionState(
+            *(event.id, chain, seq, NO_VERSION, event.decided_at, accepted == 1, event.status),
+            amount=amount,
+            cost=cost,
+            source=event.source,
+            reported=event.reported,
+            outcome_at=event.outcome_at,
+        )
+        if reference is not None and reference in self.referred:
+            self.referred[reference].append(event.id)
 
     def add_personal(self, chain: int, seq: int, data: Personal) -> None:
         """Store personal data beside the log, at the position of the event that commits to it."""
         self._personal.append((chain, seq, *data))
+
+    def overall_use(self, chain: ChainState) -> OverallUse:
+        """Return what all segments of a policy have used and have open now, by its own locked chain."""
+        if chain.id not in self.overall:
+            self.overall[chain.id] = read_overall_use(self.connection, chain.id)
+        return self.overall[chain.id].at(self.now)
+
+    def change_use(self, chain: ChainState, actor: str, decision: str, change: UseChange) -> None:
+        """Log a change of what all segments of a policy have used and have open."""
+        after = self.overall_use(chain).after(self.now, change)
+        self.append(chain, UseChanged(at=self.now, actor=actor, decision=decision, change=change, after=after))
+        self.overall[chain.id] = after
+
+    def charged_month(self, chain: ChainState, decision: str) -> int | None:
+        """Return the month that an acceptance was charged to, or None if it was made without such limits."""
+        events = schema.event
+        query = select(events.c.body).where((events.c.about == decision) & (events.c.chain_id == chain.id))
+        texts = [*self.connection.execute(query.order_by(events.c.seq)).scalars()]
+        texts += [text for of, _, text, _, about in self._events if of == chain.id and about == decision]
+        charged = [event for event in map(read, texts) if isinstance(event, UseChanged) and event.change.accepted]
+        return charged[-1].after.month if charged and charged[-1].change.accepted > 0 else None
 
     def erase_personal(self, state: DecisionState, seq: int) -> None:
         """Erase a decision's personal data up to an event: its own, and the reasons of overrides."""
@@ -149,14 +229,19 @@ class Ledger:
             (
                 *(chain.revision, chain.length, chain.head),
                 *(chain.counts.arrivals, chain.counts.accepted, chain.counts.pending),
-                *(chain.counts.successes, chain.counts.failures, chain.counts.at_risk, chain.id),
+                *(chain.counts.successes, chain.counts.failures, chain.counts.at_risk, chain.imported),
+                *(encode_open_loans(chain.open_loans), chain.id),
             )
             for chain in self.chains.values()
             if chain.changed
         ]
         store.update(connection, schema.chain, "id", _CHAIN, chains)
-        changed = [(state.status, int(state.accepted), state.id) for state in self.decisions.values() if state.changed]
-        store.update(connection, schema.decision, "id", ("status", "accepted"), changed)
+        changed = [
+            (state.status, int(state.accepted), state.reported, state.outcome_at, state.id)
+            for state in self.decisions.values()
+            if state.changed
+        ]
+        store.update(connection, schema.decision, "id", _CHANGED, changed)
         self._delete_erased()
 
     def _delete_erased(self) -> None:
@@ -175,6 +260,25 @@ class Ledger:
             for part in _parts(seqs):
                 rows = (personal.c.chain_id == chain) & personal.c.seq.in_(part)
                 self.connection.execute(personal.delete().where(rows))
+
+
+def read_overall_use(connection: Connection, chain: int) -> OverallUse:
+    """Return what all segments of a policy have used and have open, by the last event of its chain that says so."""
+    events = schema.event
+    before = 1 << 62
+    while True:
+        earlier = (events.c.chain_id == chain) & (events.c.seq < before)
+        query = select(events.c.seq, events.c.body).where(earlier).order_by(events.c.seq.desc()).limit(AT_A_TIME)
+        rows = connection.execute(query).all()
+        for row in rows:
+            event = read(row.body)
+            if isinstance(event, UseChanged):
+                return event.after
+            if isinstance(event, StateChanged) and event.overall is not None:
+                return event.overall
+        if len(rows) < AT_A_TIME:
+            return OverallUse()
+        before = rows[-1].seq
 
 
 def _about(states: Sequence[DecisionState], *columns: ColumnElement[Any]) -> Select[Any]:

@@ -7,7 +7,7 @@ process with an outdated copy therefore notices before it decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
@@ -18,10 +18,12 @@ from sqlalchemy import Connection, select
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
+from lenience.service.domain.capacity_price import CapacityBody
 from lenience.service.domain.events import State
 from lenience.service.domain.feature_cells import segment_of
 from lenience.service.domain.limits import FeatureValue
 from lenience.service.domain.offer_requests import ALLOWED
+from lenience.service.domain.overall import OverallLimits
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.rule import SegmentRule
 from lenience.service.domain.solved_tables import SolvedTable, load
@@ -40,6 +42,7 @@ class StoredSegment(msgspec.Struct, frozen=True, omit_defaults=True):
     exposure_cap: int | None
     exploration_floor: float
     exposure_cap_amount: float | None = None
+    capacity: str | None = None  # the digest of the price of the capacity that all segments share
 
 
 @dataclass(slots=True)
@@ -51,6 +54,13 @@ class Version:
     specification: PolicySpecification
     rules: dict[str, SegmentRule]
     created_at: int
+    overall: OverallLimits | None = None  # over all segments
+    capacity: CapacityBody | None = None
+
+    @property
+    def tables(self) -> dict[str, SolvedTable]:
+        """The solved table of each segment."""
+        return {name: rule.table for name, rule in self.rules.items()}
 
 
 @dataclass(slots=True)
@@ -77,7 +87,10 @@ class PolicyRecord:
 
     def segment(self, segment: str | None, features: dict[str, FeatureValue] | None) -> str:
         """Return the segment that a request names, directly or by features."""
-        version = self.ruling()
+        return self.segment_under(self.ruling(), segment, features)
+
+    def segment_under(self, version: Version, segment: str | None, features: dict[str, FeatureValue] | None) -> str:
+        """Return the segment of a version that a request names, directly or by features."""
         spec = version.specification
         if spec.features:
             if features is None or segment is not None:
@@ -126,11 +139,16 @@ class PolicyCache:
         self._names: dict[int, str] = {}
         self._versions: dict[tuple[int, int], Version] = {}
         self._tables: dict[str, SolvedTable] = {}
+        self._owners: dict[int, str] = {}  # the policy of each segment's chain
         self._lock = Lock()
 
     def known(self, name: str) -> PolicyRecord | None:
         """Return a policy as last loaded. It may have changed since."""
         return self._policies.get(name)
+
+    def owner(self, chain: int) -> PolicyRecord | None:
+        """Return the policy of a segment's chain as last loaded, or None if it was not loaded yet."""
+        return self._policies.get(self._owners.get(chain, ""))
 
     def name_of(self, connection: Connection, policy_id: int) -> str:
         """Return the name of a policy."""
@@ -169,6 +187,7 @@ class PolicyCache:
             shadows=[version for version in live if version.state == "shadow"],
         )
         self._policies[name] = record
+        self._owners.update(dict.fromkeys(record.segments.values(), name))
         self._names[policy_row.id] = name
         return record
 
@@ -183,10 +202,13 @@ class PolicyCache:
             raise NotFound(f"version {number} does not exist", code="unknown_version", field="version", value=number)
         stored = msgspec.json.decode(row.segments, type=list[StoredSegment])
         self._read_tables(connection, [segment.solved for segment in stored])
+        specification = msgspec.json.decode(row.specification, type=PolicySpecification)
+        overall, capacity = specification.overall_limits, self._capacity(connection, stored)
+        past = specification.past_outcomes_by_segment(segment.name for segment in stored)
         version = Version(
             number=number,
             state=cast(State, row.state),
-            specification=msgspec.json.decode(row.specification, type=PolicySpecification),
+            specification=specification,
             rules={
                 segment.name: SegmentRule(
                     segment.name,
@@ -196,10 +218,15 @@ class PolicyCache:
                     segment.exposure_cap,
                     segment.exploration_floor,
                     segment.exposure_cap_amount,
+                    capacity,
+                    overall,
+                    past[segment.name],
                 )
                 for segment in stored
             },
             created_at=row.created_at,
+            overall=overall,
+            capacity=capacity,
         )
         self._versions[policy_id, number] = version
         return version
@@ -207,6 +234,7 @@ class PolicyCache:
     def forget(self) -> None:
         """Clear the cache: a database that was unreachable may be another one now (a restored backup)."""
         self._policies.clear()
+        self._owners.clear()
         self._names.clear()
         self._versions.clear()
 
@@ -218,11 +246,24 @@ class PolicyCache:
             missing = [digest for digest in wanted if digest not in self._tables]
             for start in range(0, len(missing), 100):
                 some = missing[start : start + 100]
-                rows = connection.execute(select(schema.solved).where(schema.solved.c.digest.in_(some))).all()
-                for row in rows:
-                    if sha256(row.body.encode()).hexdigest() != row.digest:
-                        raise RuntimeError(f"the solved table {row.digest} has been changed: run lenience audit")
-                    self._tables[row.digest] = load(row.body)
+                for digest, body in _bodies(connection, some).items():
+                    self._tables[digest] = load(body)
+
+    def _capacity(self, connection: Connection, segments: Sequence[StoredSegment]) -> CapacityBody | None:
+        """Return the price of the capacity that the segments share, if they do."""
+        digest = segments[0].capacity
+        if digest is None:
+            return None
+        return msgspec.json.decode(_bodies(connection, [digest])[digest], type=CapacityBody)
+
+
+def _bodies(connection: Connection, digests: Sequence[str]) -> dict[str, str]:
+    """Return stored tables by their digests, after checking that they have not been changed."""
+    rows = connection.execute(select(schema.solved).where(schema.solved.c.digest.in_(digests))).all()
+    for row in rows:
+        if sha256(row.body.encode()).hexdigest() != row.digest:
+            raise RuntimeError(f"the solved table {row.digest} has been changed: run lenience audit")
+    return {row.digest: row.body for row in rows}
 
 
 def _some(names: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, exists, select
 
-from lenience.service.domain.events import Decided, read
+from lenience.service.domain.events import Decided, Imported, read
 from lenience.service.storage import schema
 
 FEW = 1_000  # decisions of one reference that are looked up, one by one
@@ -33,7 +33,7 @@ def referred(connection: Connection, references: Sequence[str], most: int | None
     matches = []
     for reference, body, chain in connection.execute(query.where(personal.c.reference.in_(references)).limit(most)):
         event = read(body)
-        assert isinstance(event, Decided)  # only decisions have references
+        assert isinstance(event, Decided | Imported)  # only decisions have references
         matches.append(Referred(reference, event.id, chain))
     return matches
 

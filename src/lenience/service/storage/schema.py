@@ -3,7 +3,8 @@
 ``event`` is the source of truth: an append-only log in hash chains. There is one chain for each segment of a policy,
 one for each policy and one for the system (policies and keys). Everything else is either content that an event commits
 to by its digest (``version``, ``solved``, ``personal``, ``idempotency``, ``api_key``) or a projection that can be
-recomputed from the log (the counts in ``chain``, and ``decision``). ``lenience audit`` checks every row of them.
+recomputed from the log (the counts in ``chain``, and ``decision``). ``lenience audit`` checks every row of them. An
+imported decision has the version 0, and its own date in its id and its row.
 ``audited`` holds the result of the last audit and ``signed_out`` the ended sessions. Both serve the dashboard and prove
 nothing.
 
@@ -75,6 +76,8 @@ chain = Table(
     Column("successes", BigInteger, nullable=False, server_default="0"),
     Column("failures", BigInteger, nullable=False, server_default="0"),
     Column("at_risk", Double, nullable=False, server_default="0"),  # lost if all pending outcomes fail, in money
+    Column("imported", BigInteger, nullable=False, server_default="0"),  # past decisions that were imported
+    Column("open_loans", Text, nullable=True),  # as they were counted last, if they count according to their age
     UniqueConstraint("policy_id", "segment", name="chain_of_segment"),
 )
 
@@ -94,6 +97,9 @@ Index(
 OVERRIDE = text("""substr(body, 1, 18) = '{"kind":"override"'""")
 Index("event_override", event.c.chain_id, event.c.seq, sqlite_where=OVERRIDE, postgresql_where=OVERRIDE)
 
+# Decisions of the policy and imported ones: their events state the counts before them.
+STATES_COUNTS = text("""substr(body, 1, 18) IN ('{"kind":"decision"', '{"kind":"imported"')""")
+
 decision = Table(
     "decision",
     metadata,
@@ -106,6 +112,9 @@ decision = Table(
     Column("status", String(8), nullable=False),
     Column("amount", Double, nullable=True),  # at stake in the offer that was decided, if amounts differ
     Column("cost", Double, nullable=True),  # its break-even
+    Column("source", Integer, nullable=True),  # the number of the import, if the decision was imported
+    Column("reported", String(8), nullable=True),  # the interim status of a pending one: late or current
+    Column("outcome_at", BigInteger, nullable=True),  # the outcome's own date, if the sender gave one
     Index("decision_of_chain", "chain_id", "id"),
     sqlite_with_rowid=False,
 )

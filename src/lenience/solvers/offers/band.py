@@ -288,8 +288,11 @@ def solve_offer_band(
     choosing = start[menus] > menus  # whether a menu has several offers
     h = gamma / (1.0 - gamma)
     total = 0.0
-    for i in range(slope.size):
-        total += slope[i]
+    for m in range(menus):
+        largest = 0.0
+        for o in range(start[m], start[m + 1]):
+            largest = max(largest, amount[o] * max(cost[o], 1.0))
+        total += share[m] * largest
     loss_margin = 4e-15 * total
     kink_margin = 1e-15 + 2.0 * mean_error
     more = 1.0 + MARGIN

@@ -6,6 +6,7 @@ Amounts are divided by their mean before the recursion runs, so that a tolerance
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,8 +52,12 @@ class OfferSolution(NamedTuple):
     states: int
 
 
-def prepare(offers: Offers) -> OfferArrays:
-    """Return the kernel's arrays: offers that are never the best of their menu are left out."""
+def prepare(offers: Offers, charges: Sequence[float] = ()) -> OfferArrays:
+    """Return the kernel's arrays: offers that are never the best of their menu are left out.
+
+    ``charges`` are what accepting each offer costs beside its expected loss, in money. An offer of amount a with the
+    charge t has the break-even c + t/a. That may be 1 or more: then only the label can make it worth accepting.
+    """
     unit = offers.mean_amount
     amount: list[float] = []
     cost: list[float] = []
@@ -60,24 +65,27 @@ def prepare(offers: Offers) -> OfferArrays:
     shares: list[float] = []
     slopes: dict[float, float] = {}
     breaks: set[float] = set()
-    for menu, share in enumerate(offers.share):
+    charged = charges or [0.0] * len(offers.amount)
+    menus: list[list[tuple[float, float]]] = [[] for _ in offers.share]
+    for a, c, charge, menu in zip(offers.amount, offers.cost, charged, offers.menu_of, strict=True):
+        menus[menu].append((a / unit, c + charge / a if charge else c))
+    for lines, share in zip(menus, offers.share, strict=True):
         if share == 0.0:
             continue
-        lines = [(one.amount / unit, one.cost) for one in offers.offers_of(menu)]
         best, crossings = upper_envelope(lines)
         amount += [a for a, _ in best]
         cost += [c for _, c in best]
         start.append(len(amount))
         shares.append(share)
         zero = min(c for _, c in best)
-        breaks.update(crossings)
-        breaks.add(zero)
+        breaks.update(at for at in (*crossings, zero) if at < 1.0)
         # The kinks of the best gain where it is positive.
         active = [a for (a, _), until in zip(best, [*crossings, math.inf], strict=True) if until > zero]
         kinks = [zero, *(at for at in crossings if at > zero)]
         before = 0.0
         for at, a in zip(kinks, active, strict=True):
-            slopes[at] = slopes.get(at, 0.0) + share * (a - before)
+            if at < 1.0:  # A gain from 1 on is never made.
+                slopes[at] = slopes.get(at, 0.0) + share * (a - before)
             before = a
     kink = sorted(slopes)
     return OfferArrays(
@@ -131,12 +139,17 @@ def solve_offers(
     rows: int,
     tolerance: float,
     look_ahead: int | None = None,
+    charges: Sequence[float] = (),
 ) -> OfferSolution:
     """Solve from a prior for its first ``rows`` rows; a given ``look_ahead`` is used as it is.
 
-    The tolerance is in units of the mean amount.
+    The tolerance is in units of the mean amount. With ``charges``, each acceptance of an offer costs its charge too.
     """
-    arrays = prepare(offers)
+    arrays = prepare(offers, charges)
+    if arrays.kink.size == 0:  # No offer ever pays, so no label is worth anything.
+        nothing = Bounds(0.0, 0.0)
+        empty = np.zeros((rows, 3), dtype=np.int64)
+        return OfferSolution(nothing, nothing, empty, np.zeros((2, 0)), 0, 0, 0.0, 0)
     mixture, log_start, mean_error = components(prior)
     mean = prior.mean
     scale = 1.0 / (1.0 - discount)

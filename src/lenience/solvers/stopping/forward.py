@@ -70,6 +70,7 @@ def _walk_any(
     discounted = np.ones(1)
     first = 0
     aside = 0.0
+    ceiling = 1.0 if certain else float(getattr(policy, "stop_ceiling", 1.0))
     for k in range(rows):
         good = s + (first + np.arange(mass.size, dtype=np.float64))
         probability = acceptance_of(policy, n + k, good)
@@ -79,7 +80,8 @@ def _walk_any(
                 "policy",
                 hint="Use a Discounted objective, or simulate.",
             )
-        stops = probability <= 0.0
+        # Above its ceiling a policy never stops: a probability of 0 there is one that is too small for a float.
+        stops = (probability <= 0.0) & (good <= ceiling * (n + k))
         if stops.any():
             lost = np.where(stops, mass, 0.0)
             stopped[k] = lost.sum()
@@ -122,12 +124,13 @@ def later_stops(policy: Policy, walked: Walk, n: float, s: float, cost: float, r
     size = n + rows
     good = s + (walked.first + np.arange(walked.left.size, dtype=np.float64))
     ceiling, floor = policy.stop_ceiling, policy.stop_floor(size)
+    limit = float(getattr(policy, "stop_limit", -1.0))  # at or below this rate the policy stops sooner or later
     above = good - ceiling * size
     alive = float(walked.left.sum()) + walked.aside
     if ceiling <= 0.0:
         return Later(0.0, 0.0, 0.0)
     if p is not None:
-        lower = alive - walked.aside if p < floor else 0.0
+        lower = alive - walked.aside if p < floor or p <= limit else 0.0
         upper = float(walked.left @ ruin_bound(above, p, ceiling)) + walked.aside if p > ceiling else alive
         return Later(lower, upper, upper if p > cost else 0.0)
     sizes = np.full(good.size, size)
@@ -142,7 +145,8 @@ def later_stops(policy: Policy, walked: Walk, n: float, s: float, cost: float, r
     between = np.maximum(above_cost - exceeding[0], 0.0)  # p is above the cost, but not above the ceiling
     deserving = float(walked.left @ np.minimum(ever + between, above_cost)) + walked.aside
     undeserving = 1.0 - exceeding[0]
-    lower = float(walked.left @ (1.0 - exceeds(sizes, good, floor))) if floor > 0.0 else 0.0
+    certain = max(floor, limit)
+    lower = float(walked.left @ (1.0 - exceeds(sizes, good, certain))) if certain > 0.0 else 0.0
     return Later(lower, float(walked.left @ (undeserving + ever)) + walked.aside, deserving)
 
 

@@ -1,0 +1,127 @@
+"""Late labels with a known number of arrivals: against a plain loop, known limits of the model, and estimates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from lenience import Belief, Delayed, FiniteHorizon, MixtureBelief
+from lenience.core.errors import InputError, TooLargeError
+from lenience.policies import HorizonExposurePolicy
+from lenience.solvers.delayed.horizon import solve_late_horizon
+from lenience.solvers.delayed.horizon_blocks import solve_horizon_blocks
+from oracles import late_horizon_values
+
+
+@pytest.mark.parametrize(
+    ("prior", "cost", "arrivals", "rate", "delay"),
+    [
+        (Belief(2, 1), 0.61, 10.0, 0.0, 0.5),
+        (Belief(5.5, 3.2), 0.62, 7.0, 0.3, 0.9),
+        (MixtureBelief.doubt(Belief(4, 2.4), 0.3), 0.6, 10.0, 0.1, 0.2),
+    ],
+)
+def test_values_and_limits_agree_with_a_plain_loop(
+    prior: Belief | MixtureBelief, cost: float, arrivals: float, rate: float, delay: float
+) -> None:
+    horizon, pending = 14, 3
+    solution = solve_late_horizon(prior, cost, arrivals, rate, 1 / delay, horizon, pending)
+    values, limits = late_horizon_values(prior, cost, arrivals, rate, 1 / delay, horizon, pending)
+    for m in range(pending + 1):
+        assert values[m] in solution.values[m]
+        assert solution.values[m].upper - solution.values[m].lower < 1e-10
+    assert max(values) > 0.1
+    compared = 0
+    for (left, k, j), limit in limits.items():
+        assert solution.limit(left, k, j) == limit, (left, k, j)
+        compared += limit > 0
+    assert compared > 50
+
+
+def test_prompt_labels_give_the_finite_horizon_and_many_arrivals_no_horizon() -> None:
+    prior = Belief(2, 1)
+    prompt = FiniteHorizon(0.7, 60).solve(prior).value(prior).midpoint
+    quick = Delayed(0.7, arrivals=1, label_delay=1e-7, horizon=60).solve(prior)
+    assert quick.value(prior).midpoint == pytest.approx(prompt, rel=1e-5)
+    endless = Delayed(0.7, 20, 1.0, 0.2)
+    long = Delayed(0.7, 20, 1.0, 0.2, horizon=190).solve(prior)
+    assert long.value(prior).midpoint == pytest.approx(endless.solve(prior).value(prior).midpoint, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "cost", "arrivals", "rate", "delay", "horizon"),
+    [
+        (2.0, 1.0, 0.7, 50.0, 0.1, 0.5, 120),
+        (4.0, 2.7, 0.7, 1.0, 0.0, 13.58, 150),
+        (40.0, 27.0, 0.7, 10.0, 0.2, 1.0, 150),
+        (100.0, 68.0, 0.7, 100.0, 0.2, 0.25, 150),
+    ],
+)
+def test_the_stated_error_of_estimates_holds(
+    n: float, s: float, cost: float, arrivals: float, rate: float, delay: float, horizon: int
+) -> None:
+    exact = solve_late_horizon(Belief(n, s), cost, arrivals, rate, 1 / delay, horizon).values[0]
+    estimate = solve_horizon_blocks(n, s, cost, arrivals, rate, 1 / delay, horizon)
+    assert exact.lower - estimate.error <= estimate.value <= exact.upper + estimate.error
+    scale = horizon * math.sqrt(cost * (1 - cost) / (n + 1))
+    assert estimate.error < 0.02 * estimate.value + 1.5e-3 * scale
+
+
+def test_estimated_limits_are_near_the_exact_ones() -> None:
+    objective, prior = Delayed(0.7, 50, label_delay=0.2, horizon=150), Belief(2, 1)
+    exact, rough = objective.solve(prior), objective.solve(prior, seconds=1e-9)
+    assert exact.certificate.proved
+    assert not rough.certificate.proved
+    assert "estimated" in rough.certificate.statement
+    for left in (140, 100, 50, 20):
+        for belief in (prior, Belief(10, 6), Belief(12, 8)):
+            one, other = exact.limit(belief, left), rough.limit(belief, left)
+            assert abs(one - other) <= 1 + 0.15 * one
+    assert rough.limit(Belief(10, 8), 50) is None
+    assert rough.value(prior).lower <= exact.value(prior).midpoint <= rough.value(prior).upper
+
+
+def test_large_horizons_are_estimated_and_tend_to_no_horizon() -> None:
+    prior = Belief(2, 1)
+    policy = Delayed(0.8, 1000, 0.1, 1, horizon=1_000_000).solve(prior)
+    assert not policy.certificate.proved
+    assert 187.055 in policy.value(prior)
+    limits = [policy.limit(Belief(100, 78), left) for left in (1_000_000, 10_000, 20)]
+    assert limits[0] > limits[1] > limits[2] == 0
+
+
+def test_a_policy_answers_for_beliefs_beside_its_lattice_and_after_more_labels_than_expected() -> None:
+    policy = Delayed(0.7, 50, label_delay=0.2, horizon=60).solve(Belief(2, 1))
+    assert policy.limit(Belief(10.5, 6.2), left=40) == Delayed(0.7, 50, label_delay=0.2, horizon=40).solve(
+        Belief(10.5, 6.2)
+    ).limit(Belief(10.5, 6.2))
+    assert policy.limit(Belief(42, 28), left=55) >= 0
+    assert policy.value(Belief(2, 1), pending=50).midpoint > policy.value(Belief(2, 1)).midpoint
+    again = HorizonExposurePolicy.from_json(policy.to_json())
+    assert again.limit(Belief(12, 8), left=30) == policy.limit(Belief(12, 8), left=30)
+    assert again.accept_now(Belief(12, 8), 1, 100, left=30) == policy.limit(Belief(12, 8), left=30) - 1
+
+
+def test_what_a_horizon_does_not_take_is_rejected() -> None:
+    objective = Delayed(0.7, 50, label_delay=0.2, horizon=60)
+    assert objective.discount_rate == 0
+    assert objective.for_share(0.25).horizon == 15
+    assert objective.volume == 60
+    for call in (objective.enclose, objective.solve_proved, objective.problem):
+        with pytest.raises(InputError, match="without a horizon"):
+            call(Belief(2, 1))
+    with pytest.raises(InputError, match="horizon"):
+        Delayed(0.7, 50, label_delay=0.2, horizon=0)
+    with pytest.raises(InputError, match="discount_rate"):
+        Delayed(0.7, 50, 0.0, 0.2)
+    with pytest.raises(TooLargeError):
+        Delayed(0.7, 50, label_delay=0.2, horizon=10_000).solve(MixtureBelief.doubt(Belief(4, 2), 0.2))
+
+
+def test_fewer_arrivals_left_never_raise_a_limit_by_much_and_zero_is_reached() -> None:
+    policy = Delayed(0.7, 50, label_delay=0.2, horizon=100).solve(Belief(2, 1))
+    limits = [policy.limit(Belief(12, 8), left) for left in range(90, 0, -1)]
+    assert limits[-1] == 0
+    assert np.all(np.diff(limits) <= 1)

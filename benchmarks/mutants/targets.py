@@ -72,6 +72,19 @@ OFFER_DECISIONS = "tests/service/commands/test_offer_decisions.py -k 'not postgr
 OFFER_RULES = "tests/service/domain/test_offer_rules.py"
 OUTCOME_BATCHES = "tests/service/commands/test_outcome_batches.py -k 'not postgresql'"
 VERSIONS = "tests/service/commands/test_versions.py -k 'not postgresql'"
+LATE_HORIZON = "tests/solvers/test_late_horizon.py"
+LIMIT_TABLE = "tests/solvers/test_limit_table.py"
+STOPPING_TIME = "tests/solvers/test_stopping_time.py"
+BATCH_LEARNING = "tests/models/test_batch_learning.py"
+SELECTION = "tests/models/test_selection.py"
+MATURING = "tests/models/test_maturing.py"
+TIMING = "tests/models/test_timing.py"
+SHIFTED_COSTS = "tests/segments/test_shifted_costs.py"
+BETWEEN_ROWS = "tests/service/domain/test_between_rows.py"
+OFFER_TABLES = "tests/service/domain/test_offer_tables.py"
+OVERALL_LIMITS = "tests/service/commands/test_overall_limits.py -k 'not postgresql'"
+OPEN_LOANS = "tests/service/commands/test_open_loans.py -k 'not postgresql'"
+IMPORTS = "tests/service/commands/test_imports.py -k 'not postgresql'"
 
 # Guesses of cost and effort: they decide how long a solve takes and what is refused, never what is proved.
 EFFORT = frozenset(
@@ -80,7 +93,7 @@ EFFORT = frozenset(
         "_horizon_width", "_guess_look_ahead", "_band_width", "_refuse_absurd", "NANOSECONDS", "MEMORY_LIMIT", "_SHARE",
         "_LOG_GAP", "rows_for", "cap_for", "estimate_cost", "_plan", "_refuse", "_told", "MOST_UPDATES", "ROOM", "ROW",
         "TILE", "CELLS", "HALVINGS", "_aims", "_guess", "LONG", "MOST_SHOWN", "PRECISION", "SHOWN", "MOST_VOLUME",
-        "solve_seconds", "SECONDS", "PROOF_SECONDS", "Effort",
+        "solve_seconds", "SECONDS", "PROOF_SECONDS", "Effort", "SECONDS_AN_UPDATE", "MOST_MEMORY",
     }
 )  # fmt: skip
 OFFER_EFFORT = EFFORT | {
@@ -106,12 +119,16 @@ TARGETS = (
     Target(SOLVERS + "stopping/leniency_curve.py", ("tests/solvers/test_threshold_table.py", STOPPING), skipped=EFFORT),
     Target(SOLVERS + "stopping/leniency_rate.py", (STOPPING,), skipped=EFFORT),
     Target(SOLVERS + "stopping/gittins_index.py", (STOPPING,), skipped=EFFORT),
+    Target(SOLVERS + "stopping/stopping_time.py", (STOPPING_TIME,), skipped=EFFORT),
     Target(SOLVERS + "stopping/paper_values.py", ("tests/solvers/test_paper_values.py",), skipped=EFFORT),
     Target(SOLVERS + "delayed/planes.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/limits.py", (SOLVER_EFFORT,), (KERNELS,), skipped=EFFORT),
     Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/start.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/blocks.py", (BLOCKS,), (BLOCKS,), skipped=EFFORT),
+    Target(SOLVERS + "delayed/horizon.py", (LATE_HORIZON,), (LATE_HORIZON,), skipped=EFFORT),
+    Target(SOLVERS + "delayed/horizon_blocks.py", (LATE_HORIZON,), skipped=EFFORT),
+    Target(SOLVERS + "delayed/limit_table.py", (LIMIT_TABLE,), skipped=EFFORT),
     Target(SOLVERS + "delayed/plan.py", (DELAYED,), skipped=EFFORT),
     Target(
         SOLVERS + "delayed/estimate.py", (DELAYED + " -k 'grid or thousand'",), (KERNELS + " -k estimates",), EFFORT
@@ -135,6 +152,7 @@ TARGETS = (
     Target(BELIEFS + "exposure_certificate.py", (EXPOSURE, DELAYED), skipped=EFFORT),
     Target(BELIEFS + "estimated_exposure.py", (BLOCKS, EXPOSURE), skipped=EFFORT),
     Target(BELIEFS + "exposure_decisions.py", (EXPOSURE, BLOCKS, OFFER_POLICIES)),
+    Target(BELIEFS + "horizon_exposure.py", (LATE_HORIZON,), skipped=EFFORT),
     Target(BELIEFS + "mixture.py", ("tests/objectives/test_mixture_priors.py", "tests/core/test_mixture_belief.py")),
     Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS)),
@@ -169,6 +187,7 @@ TARGETS = (
         (DECISIONS, FEATURE_POLICY, "tests/policies/features/test_pending.py", UNSEEN),
         skipped=EFFORT,
     ),
+    Target(FEATURES + "reference_set.py", (FEATURE_POLICY,)),
     Target(FEATURES + "unseen.py", (UNSEEN,)),
     Target(OBJECTIVES + "average_reward.py", (OBJECTIVE_TESTS,)),
     Target(OBJECTIVES + "delayed.py", (OBJECTIVE_TESTS, EXPOSURE), skipped=EFFORT),
@@ -185,9 +204,11 @@ TARGETS = (
     ),
     Target(SEGMENTS + "ranking.py", (RANKING,), skipped=EFFORT),
     Target(SEGMENTS + "segments.py", ("tests/segments/test_segments.py", SEGMENT_OFFERS)),
+    Target(SEGMENTS + "shifted_costs.py", (SHIFTED_COSTS, "tests/analysis/test_fair_optimum.py")),
     Target(SEGMENTS + "small_starts.py", ("tests/segments/test_starter_offers.py",), skipped=EFFORT),
     Target(SEGMENTS + "staleness.py", ("tests/segments/test_staleness.py",), skipped=EFFORT),
     Target(SEGMENTS + "starting.py", ("tests/segments/test_starting.py", SEGMENT_OFFERS), skipped=EFFORT),
+    Target(MODELS + "batch_learning.py", (BATCH_LEARNING, LOGISTIC)),
     Target(MODELS + "bayesian_logistic.py", (LOGISTIC, FEATURE_MODELS)),
     Target(MODELS + "binning.py", ("tests/models/test_binning.py",)),
     Target(MODELS + "bootstrap.py", (ORACLES, FEATURE_MODELS)),
@@ -198,26 +219,40 @@ TARGETS = (
     Target(MODELS + "from_history.py", (BELIEF_MODELS,)),
     Target(MODELS + "gaussian.py", (LOGISTIC,), (ORACLES,)),
     Target(MODELS + "hypotheses.py", (LOGISTIC, FEATURE_MODELS), (ORACLES,)),
+    Target(MODELS + "known_directions.py", ("tests/models/test_known_directions.py",)),
+    Target(MODELS + "label_order.py", (BATCH_LEARNING, LOGISTIC, FEATURE_MODELS)),
+    Target(MODELS + "maturing.py", (MATURING,)),
     Target(MODELS + "neighbours.py", (ORACLES, FEATURE_MODELS)),
     Target(MODELS + "own_counts.py", (BELIEF_MODELS,)),
     Target(MODELS + "quadrature.py", (ORACLES, LOGISTIC, FEATURE_POLICY)),
+    Target(MODELS + "rank_columns.py", (SELECTION, LOGISTIC)),
     Target(MODELS + "scaling.py", (LOGISTIC, FEATURE_MODELS)),
+    Target(MODELS + "selection.py", (SELECTION,)),
     Target(MODELS + "shared.py", (BELIEF_MODELS,), (ORACLES,)),
+    Target(MODELS + "timing.py", (TIMING,)),
+    Target(DOMAIN + "between_rows.py", (BETWEEN_ROWS,)),
+    Target(DOMAIN + "capacity_price.py", (OVERALL_LIMITS,)),
     Target(DOMAIN + "clock.py", ("tests/service/domain/test_clock.py",)),
+    Target(DOMAIN + "exposure_tables.py", (TABLE_DETAILS, TABLES, BETWEEN_ROWS, RULES), skipped=EFFORT),
+    Target(DOMAIN + "imported_rows.py", (IMPORTS,)),
     Target(DOMAIN + "late_offer_tables.py", (LATE_OFFER_TABLES,)),
     Target(DOMAIN + "offer_drift.py", ("tests/service/domain/test_offer_drift.py",)),
+    Target(DOMAIN + "open_loans.py", (OPEN_LOANS,)),
+    Target(DOMAIN + "overall.py", (OVERALL_LIMITS,)),
     Target(DOMAIN + "state.py", (RULES, ENGINE)),
     Target(COMMANDS + "ranking.py", (DECIDING_OFFERS,)),
-    Target(DOMAIN + "offer_requests.py", (OFFER_RULES,)),
-    Target(DOMAIN + "offer_tables.py", (OFFER_RULES,), skipped=frozenset({"VALUE_SECONDS"})),
+    Target(DOMAIN + "offer_requests.py", ("tests/service/domain/test_offer_requests.py", OFFER_RULES)),
+    Target(DOMAIN + "offer_tables.py", (OFFER_TABLES, OFFER_RULES), skipped=frozenset({"VALUE_SECONDS"})),
     Target(DOMAIN + "rule.py", (OFFER_RULES, RULES)),
     Target(DOMAIN + "solved_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),
-    Target(COMMANDS + "decide.py", (RULES, OFFER_DECISIONS, ENGINE, VERSIONS)),
+    Target(COMMANDS + "decide.py", (RULES, OFFER_DECISIONS, ENGINE, VERSIONS, OVERALL_LIMITS)),
+    Target(COMMANDS + "imports.py", (IMPORTS,)),
+    Target(COMMANDS + "open_loans.py", (OPEN_LOANS,)),
     Target(COMMANDS + "outcomes.py", (OUTCOME_BATCHES, OFFER_DECISIONS, ENGINE)),
-    Target(COMMANDS + "transitions.py", (RULES, OFFER_DECISIONS, ENGINE)),
+    Target(COMMANDS + "transitions.py", (RULES, OFFER_DECISIONS, ENGINE, OVERALL_LIMITS, OPEN_LOANS)),
     Target("src/lenience/core/belief.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/bounds.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/intervals.py", ("tests/core/test_intervals.py",)),

@@ -75,6 +75,17 @@ def test_hypotheses_are_weighed_by_how_well_they_foresaw_the_labels() -> None:
     assert model.beliefs(X[:1])[1][0] == pytest.approx(weights @ np.array(rates), abs=0.01)
 
 
+def test_the_moments_of_the_coefficients_are_those_of_the_mixture() -> None:
+    X, y = world(40, 3)
+    model = BayesianLogistic((0.5, 2.0), (1.0, 20.0), (0.3, -0.4)).fit(X, y)
+    mean = sum(w * m for w, m in zip(model.weights_, model.means_, strict=True))
+    second = sum(
+        w * (C + np.outer(m, m)) for w, m, C in zip(model.weights_, model.means_, model.covariances_, strict=True)
+    )
+    assert model.mean_ == pytest.approx(mean)
+    assert model.covariance_ == pytest.approx(second - np.outer(mean, mean))
+
+
 def test_hypotheses_start_with_the_weights_given() -> None:
     X = np.eye(3)
     assert BayesianLogistic().prepare(X).weights_.tolist() == [0.15, 0.6, 0.25]

@@ -107,3 +107,13 @@ def test_why_a_segment_does_not_start_where_labels_come_late() -> None:
     assert row.needed < row.volume
     assert not row.starts
     assert row.reason == "never starts: its outcomes arrive too late for learning to pay"
+
+
+def test_a_rate_at_the_cost_up_to_rounding_has_no_limit() -> None:
+    # In doubles 3 times 0.1 is above 0.3, and 10 times 0.7 is 7.
+    for cost, belief in ((0.1, Belief(3, 0.3)), (0.7, Belief(10, 7.0))):
+        problem = Delayed(cost=cost, arrivals=5, discount_rate=0.5, label_delay=0.5)
+        below = Belief(belief.n, belief.s * (1 - 1e-9))
+        at, under = exposure_limits(Segments.of({"at": 0.5, "under": 0.5}, problem, {"at": belief, "under": below}))
+        assert (at.limit, at.unlimited, at.proved) == (None, True, True)
+        assert under.limit is not None

@@ -120,6 +120,16 @@ def test_what_money_is_left_serves_the_next_ones_that_fit() -> None:
     assert result.bound == pytest.approx(1000 + 0.9 * 450)
 
 
+def test_labels_count_for_who_gets_what_money_is_left() -> None:
+    batch = [
+        Applicant("best", Belief(10, 8), Offer(1000, 0.7), 0),  # earns 0.1 per unit
+        Applicant("second", Belief(10, 8), Offer(1200, 0.72), 0),
+        Applicant("label", Belief(10, 7), Offer(500, 0.72), 30),  # worth 0.04 per unit, all of it the label
+        Applicant("profit", Belief(10, 8), Offer(500, 0.79), 0),
+    ]
+    assert [one.name for one in rank(batch, money=1700).chosen] == ["best", "label"]
+
+
 def test_the_bound_ignores_applicants_who_need_more_than_there_is() -> None:
     batch = [Applicant("large", Belief(10, 9), Offer(5000, 0.8)), Applicant("small", Belief(10, 9), Offer(500, 0.8))]
     result = rank(batch, money=1000)

@@ -10,8 +10,10 @@ import pytest
 from lenience import Belief, Delayed, FiniteHorizon, MixtureBelief
 from lenience.core.errors import InputError, TooLargeError
 from lenience.policies import HorizonExposurePolicy
+from lenience.policies.beliefs.horizon_exposure import _estimated_limit
+from lenience.solvers.delayed import horizon_blocks
 from lenience.solvers.delayed.horizon import solve_late_horizon
-from lenience.solvers.delayed.horizon_blocks import solve_horizon_blocks
+from lenience.solvers.delayed.horizon_blocks import HorizonBlocks, solve_horizon_blocks
 from oracles import late_horizon_values
 
 
@@ -83,6 +85,38 @@ def test_estimated_limits_are_near_the_exact_ones() -> None:
     assert rough.value(prior).lower <= exact.value(prior).midpoint <= rough.value(prior).upper
 
 
+def test_estimated_limits_between_the_grid() -> None:
+    # Logarithms that are linear in the arrivals left, in log n and in the rate at equal distance are met exactly.
+    cost, sizes, lefts = 0.6, np.array([4.0, 9.0, 25.0]), np.array([0.0, 10.0, 40.0])
+    lowest, steps = np.array([0.1, 0.2, 0.3]), np.array([0.05, 0.04, 0.03])
+
+    def logarithm(left: float, n: float, distance: float) -> float:
+        return 0.2 + 0.03 * left + 0.4 * math.log(n) + 2.0 * (distance + 1.2)
+
+    limits = np.empty((3, 3, 12))
+    for t, left in enumerate(lefts.tolist()):
+        for k, n in enumerate(sizes.tolist()):
+            for i in range(12):
+                distance = (lowest[k] + i * steps[k] - cost) * math.sqrt(n)
+                limits[t, k, i] = math.expm1(logarithm(left, n, distance))
+    blocks = HorizonBlocks(1.0, 0.1, lefts, sizes, lowest, steps, limits, np.zeros(1), np.zeros(1))  # type: ignore[arg-type]
+    for n, mean, left in (
+        (4.0, 0.4, 10),
+        (6.0, 0.45, 25),
+        (9.0, 0.5, 40),
+        (12.0, 0.5, 17),
+        (25.0, 0.55, 33),
+        (20, 0.5, 3),
+    ):
+        expected = math.expm1(logarithm(left, n, (mean - cost) * math.sqrt(n)))
+        assert _estimated_limit(blocks, cost, Belief(n, n * mean), left) == math.floor(expected + 0.5)
+    # Smaller and larger than the grid: its ends count.
+    small, least = Belief(2.0, 0.9), cost + (0.45 - cost) * math.sqrt(2.0 / 4.0)
+    assert _estimated_limit(blocks, cost, small, 10) == _estimated_limit(blocks, cost, Belief(4.0, 4.0 * least), 10)
+    assert _estimated_limit(blocks, cost, Belief(9.0, 4.5), 90) == _estimated_limit(blocks, cost, Belief(9.0, 4.5), 40)
+    assert _estimated_limit(blocks, cost, Belief(9.0, 1.0), 40) == 0  # below the lowest rate
+
+
 def test_large_horizons_are_estimated_and_tend_to_no_horizon() -> None:
     prior = Belief(2, 1)
     policy = Delayed(0.8, 1000, 0.1, 1, horizon=1_000_000).solve(prior)
@@ -102,6 +136,23 @@ def test_a_policy_answers_for_beliefs_beside_its_lattice_and_after_more_labels_t
     again = HorizonExposurePolicy.from_json(policy.to_json())
     assert again.limit(Belief(12, 8), left=30) == policy.limit(Belief(12, 8), left=30)
     assert again.accept_now(Belief(12, 8), 1, 100, left=30) == policy.limit(Belief(12, 8), left=30) - 1
+
+
+def test_estimates_of_beliefs_and_numbers_pending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(horizon_blocks, "MOST_STATES", 2e6)  # rougher and faster
+    objective, prior = Delayed(0.55, 20, label_delay=0.2, horizon=30), Belief(4, 2)
+    exact, rough = objective.solve(prior), objective.solve(prior, seconds=1e-9)
+    blocks = rough._blocks(prior)
+    assert rough._blocks(Belief(30, 20)) is blocks
+    assert rough._blocks(Belief(4, 3)) is blocks  # as large as the prior
+    assert rough._blocks(Belief(2, 1)).sizes[0] == 2.0
+    for belief, pending in ((Belief(2, 1), 3), (prior, 0), (prior, 5)):
+        estimate, proved = rough.value(belief, pending), exact.value(belief, pending)
+        assert estimate.lower <= proved.midpoint <= estimate.upper
+        assert estimate.midpoint == pytest.approx(proved.midpoint, rel=5e-3)
+        own = rough._blocks(belief)
+        scale = max(estimate.midpoint / own.value, 1.0)  # a larger value may err by more
+        assert estimate.width == pytest.approx(2 * own.error * scale, rel=1e-9)
 
 
 def test_what_a_horizon_does_not_take_is_rejected() -> None:

@@ -101,6 +101,11 @@ def test_the_fewest_successes_that_are_accepted(outcomes: int) -> None:
     for offer in (None, Offer(1000, 0.8), [Offer(10, 0.9), Offer(20, 0.95)]):
         accepted = [j for j in range(outcomes + 1) if found.accepts(Belief(2 + outcomes, 1 + j), offer)]
         assert found.least_accepted(outcomes, offer) == (accepted[0] if accepted else None)
+    # A tiny offer with a high break-even is accepted for its label, and rejected where the label is worth less.
+    teaching = Offers([0.05, 1], [0.95, 0.5])
+    found = policy(teaching, Belief(2, 1))
+    accepted = [j for j in range(outcomes + 1) if found.accepts(Belief(2 + outcomes, 1 + j), Offer(0.05, 0.95))]
+    assert found.least_accepted(outcomes, Offer(0.05, 0.95)) == (accepted[0] if accepted else None)
     with rejected("offer"):
         policy().least_accepted(outcomes)
     with rejected("outcomes"):

@@ -23,6 +23,7 @@ from lenience.policies.features.baselines import (
     ThompsonRule,
     UpperBoundRule,
 )
+from rejections import rejected
 
 BASELINES = [
     AlwaysRule, ConsequentialRule, EpsilonRule, GreedyRule, LinearUpperBoundRule, OptimismRule, ThompsonRule,
@@ -94,3 +95,31 @@ def test_rules_by_hand() -> None:
     assert consequential.propensity(X[:1])[0] == 1.0  # θ = 0 accepts
     consequential.observe(np.repeat(X[:1], 50, axis=0), np.ones(50), np.zeros(50))
     assert consequential.propensity(X[:1])[0] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        (GreedyRule, "burn_in"),
+        (EpsilonRule, "epsilon"),
+        (ThompsonRule, "scale"),
+        (UpperBoundRule, "width"),
+        (OptimismRule, "weight"),
+    ],
+)
+def test_parameters_are_at_least_0(kind: Any, field: str) -> None:
+    X, _ = world()
+    start = BayesianLogistic(feature_variance=(6.0, 40.0), intercept_mean=0.0)  # more likely than not below the cost
+    none = kind(start, GOAL, **{field: 0}).fit(X)
+    some = kind(start, GOAL, **{field: 0.5}).fit(X)
+    assert none.propensity(X[:1])[0] == 0.0
+    assert none.propensity(X[:1])[0] <= some.propensity(X[:1])[0] <= 1.0
+    with rejected(field):
+        kind(start, GOAL, **{field: -0.1}).fit(X).propensity(X[:1])
+
+
+def test_epsilon_is_at_most_1() -> None:
+    X, _ = world()
+    assert EpsilonRule(None, GOAL, epsilon=1).fit(X).propensity(X[:1])[0] == 1.0
+    with rejected("epsilon"):
+        EpsilonRule(None, GOAL, epsilon=1.1).fit(X).propensity(X[:1])

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
 import pytest
 
 from lenience import Belief, Delayed, Offer, Offers
+from lenience.core.errors import TooLargeError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
-from lenience.service.domain.late_offer_tables import LateOfferTable
+from lenience.service.domain import late_offer_tables
+from lenience.service.domain.late_offer_tables import VALUE_TOLERANCE, LateOfferTable, solve_late_offer_table
 from lenience.service.domain.offer_reasons import offer_principal_reasons, offer_reason, what_would_change_offer
 from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.domain.solved_tables import load, solve
 from lenience.service.domain.specification import SegmentProblem
+from lenience.solvers.offers.delayed import solve_delayed_offers
 
 OFFERS = Offers(amount=[100, 1000, 5000], cost=[0.8, 0.8, 0.8], currency="$")
 PROBLEM = Delayed(offers=OFFERS, arrivals=20, discount_rate=0.5, label_delay=0.5)
@@ -117,3 +121,74 @@ def test_what_is_not_stored_counts_as_nothing() -> None:
     assert more.midpoint > value.midpoint
     assert not stored.proved
     assert "value at the prior" in stored.statement
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "discount_rate", "label_delay", "rows"),
+    [(2.0, 0.01, 0.5, 400), (20.0, 0.5, 10.0, 87), (20.0, 0.5, 50.0, 50), (6.0, 1.0, 0.5, None)],
+)
+def test_a_table_holds_the_bounds_of_the_solver(
+    arrivals: float, discount_rate: float, label_delay: float, rows: int | None
+) -> None:
+    problem = Delayed(offers=OFFERS, arrivals=arrivals, discount_rate=discount_rate, label_delay=label_delay)
+    body = solve_late_offer_table(problem, FLAT, 1e-4, 5.0)
+    stored = LateOfferTable(body)
+    solution = solve_delayed_offers(FLAT, OFFERS, arrivals, label_delay, discount_rate, 1e-4, 5.0, body.rows)
+    assert body.rows == (rows or solution.look_ahead)  # about half a million numbers
+    assert body.small == pytest.approx(1e-4 * arrivals / discount_rate * OFFERS.mean_amount)
+    lower, upper = solution.table
+    for k in {0, 1, 7, body.rows // 2, body.rows - 1}:
+        first, begin, count = solution.rows[k].tolist()
+        for j in range(count):
+            middle = np.maximum((lower[begin + j] + upper[begin + j]) / 2.0, 0.0)
+            gap = (upper[begin + j] - lower[begin + j]).max() / 2.0
+            for pending in (0, 1, body.width - 1):
+                label = stored.label(first + j, k - first - j, pending)
+                assert label.worth == pytest.approx(middle[pending], rel=1e-6)
+                assert label.bounds.lower <= max(lower[begin + j, pending], 0.0)
+                assert label.bounds.upper >= upper[begin + j, pending]
+                assert label.bounds.upper == pytest.approx(middle[pending] + gap, rel=1e-6)
+                assert label.bounds.lower == pytest.approx(max(middle[pending] - gap, 0.0), rel=1e-6, abs=1e-6 * gap)
+            more = stored.label(first + j, k - first - j, body.width)
+            assert (more.worth, more.bounds.lower) == (0.0, 0.0)
+            assert more.bounds.upper == pytest.approx(middle[-1] + gap, rel=1e-6)
+        if first + count <= k:
+            beside = stored.label(first + count, k - first - count)
+            assert (beside.worth, beside.bounds.lower, beside.bounds.upper) == (0.0, 0.0, body.small)
+
+
+def test_a_table_is_as_precise_as_the_time_allows() -> None:
+    with pytest.raises(TooLargeError) as least:
+        solve_delayed_offers(FLAT, OFFERS, 20.0, 0.5, 0.5, 1e-3, 0.0)
+    assert least.value.seconds is not None
+    body = solve_late_offer_table(PROBLEM, FLAT, 1e-6, 1.001 * least.value.seconds)
+    assert body.tolerance == pytest.approx(1e-3)
+    with pytest.raises(TooLargeError):
+        solve_late_offer_table(PROBLEM, FLAT, 1e-6, 0.999 * least.value.seconds)
+
+
+def test_values_with_outcomes_pending(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored, solution = table(), solve_delayed_offers(Belief(5, 3), OFFERS, 20.0, 0.5, 0.5, VALUE_TOLERANCE, 3.0)
+    last = len(solution.lower) - 1
+    for pending in (0, 1, 5, last):
+        value = stored.value(2, 1, pending)[0]
+        assert value is not None
+        expected = policy().value(Belief(5, 3)).midpoint + sum(
+            policy().label_value(Belief(5, 3), k).midpoint for k in range(pending)
+        )
+        assert value.lower <= expected <= value.upper
+        assert value.upper - value.lower == pytest.approx(solution.upper[pending] - solution.lower[pending], rel=1e-3)
+    assert stored.value(2, 1, last + 1) == (None, None)
+    monkeypatch.setattr(late_offer_tables, "VALUE_SECONDS", 0.0)
+    assert stored.value(2, 1, 0) == (None, None)
+
+
+def test_limits_and_batches_follow_the_stored_labels() -> None:
+    stored = table()
+    labels = [stored.label(1, 1, pending).worth for pending in range(stored.body.width + 1)]
+    assert stored.batch_label_values(1, 1, 3, 2) == tuple(labels[2:5])
+    for amount in (20.0, 60.0, 300.0):
+        profit = Offer(amount, 0.8).expected_profit(stored.rate(1, 1))
+        expected = next(m for m, worth in enumerate(labels) if profit + worth <= 0.0)
+        assert stored.exposure_limit(Offer(amount, 0.8), 1, 1) == expected
+    assert stored.exposure_limit(Offer(100, 0.5), 0, 0) == stored.body.width  # it neither gains nor loses

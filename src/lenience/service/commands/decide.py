@@ -262,7 +262,6 @@ class Decide:
             open=(seen.open, seen.open_outcomes, seen.open_successes) if seen.open else None,
         )
         counts.arrivals += 1
-        chain.changed = True
         if verdict.decision == "accept":
             counts.accepted += 1
             counts.pending += 1

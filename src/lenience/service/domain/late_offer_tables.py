@@ -86,7 +86,7 @@ class LateOfferTable(OfferTable):
         if profit > 0.0:
             return None
         pending = 0
-        while pending <= self.body.width and profit + self.label(successes, failures, pending).worth > 0.0:
+        while profit + self.label(successes, failures, pending).worth > 0.0:  # labels beyond the table are worth 0
             pending += 1
         return pending
 

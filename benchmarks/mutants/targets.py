@@ -153,6 +153,8 @@ TARGETS = (
     Target(BELIEFS + "estimated_exposure.py", (BLOCKS, EXPOSURE), skipped=EFFORT),
     Target(BELIEFS + "exposure_decisions.py", (EXPOSURE, BLOCKS, OFFER_POLICIES)),
     Target(BELIEFS + "horizon_exposure.py", (LATE_HORIZON,), skipped=EFFORT),
+    Target(BELIEFS + "counted_cap.py", ("tests/analysis/test_doubted_baselines.py",)),
+    Target(SOLVERS + "offers/doubt.py", ("tests/analysis/test_doubted_baselines.py",)),
     Target(BELIEFS + "mixture.py", ("tests/objectives/test_mixture_priors.py", "tests/core/test_mixture_belief.py")),
     Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS)),

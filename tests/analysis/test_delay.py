@@ -25,7 +25,7 @@ from lenience.plot import limit_map, value_against_delay
 from lenience.policies import Constant, Greedy
 from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.label_delay import LabelDelay
-from lenience.solvers.delayed.evaluation import _enclose, steady_count
+from lenience.solvers.delayed.evaluation import States, _enclose, steady_count
 from oracles import knowing
 from rejections import rejected
 
@@ -98,7 +98,7 @@ def test_rough_evaluations_still_enclose(policy: Mixed | Blind | Capped, prior: 
     knowing_p = 2 / 0.6 * knowing(prior.n, prior.s, 0.6)
     widths = []
     for rows, spread, drop in ((2, 0.0, 10.0), (6, 1.0, 1e-2), (14, 2.0, 1e-1), (30, 4.0, 1e-3), (60, 6.5, 1e-9)):
-        found = _enclose(policy, problem, rows, spread, drop, 1e9)
+        found = _enclose(policy, problem, rows, spread, drop, 1e9, States.of(prior))
         assert found.lower - 3e-5 <= exact <= found.upper + 3e-5  # the double loop ends after 45 labels
         assert found.upper <= knowing_p + 2 / 0.6 + 1e-9
         widths.append(found.width)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Discounted, FiniteHorizon, MixtureBelief
+from lenience import Belief, Delayed, Discounted, FiniteHorizon, MixtureBelief
 
 Run = Any
 
@@ -91,7 +91,6 @@ def test_text_is_in_money(run: Run) -> None:
         (("characteristics", "--offer", "5@0.8", "--discount", "0.9", "--doubt", "0.2"), "--offer"),
         (("simulate", "--offer", "5@0.8", "--doubt", "0.2"), "--offer"),
         (("gittins", "--discount", "0.9", "--doubt", "0.2"), "--doubt"),
-        (("delay", "--cost", "0.8", "--arrivals", "5", "--discount-rate", "0.1", "--doubt", "0.2"), "--doubt"),
     ],
 )
 def test_doubt_is_rejected_where_it_cannot_be_used(run: Run, words: tuple[str, ...], part: str) -> None:
@@ -139,3 +138,50 @@ def test_characteristics_average_to_the_value(run: Run) -> None:
     prior = MixtureBelief.doubt(Belief(4, 2.8), 0.2)
     value = Discounted(0.7, 0.9).solve(prior).value(prior).midpoint
     assert average["reward"]["lower"] - 1e-8 <= value <= average["reward"]["upper"] + 1e-8
+
+
+LATE = ("delay", "--cost", "0.7", "--arrivals", "10", "--discount-rate", "0.5", "--label-delay", "0.5")
+
+
+def test_exposure_limits_for_a_prior_that_may_be_wrong(run: Run) -> None:
+    words = (*LATE, "--prior", "4,2.4", "--doubt", "0.3", "--cap", "2")
+    code, out, _ = run(*words, "--json")
+    assert code == 0
+    answer = json.loads(out)
+    prior = MixtureBelief.doubt(Belief(4, 2.4), 0.3)
+    policy = Delayed(0.7, 10, 0.5, 0.5).solve(prior, tolerance=1e-4)
+    assert answer["limit"] == policy.limit(prior) > 0
+    assert answer["prior"]["weights"] == pytest.approx([0.7, 0.3])
+    assert all(row["limit"] == policy.limit(prior.after(row["outcomes"], row["successes"])) for row in answer["limits"])
+    by_policy = {row["policy"]: row["value"]["upper"] for row in answer["values"]}
+    assert set(by_policy) == {"exposure limit", "blind to pending", "greedy", "cap 2", "wait for every label"}
+    assert max(by_policy.values()) == by_policy["exposure limit"] > 0
+    code, out, _ = run(*words, "--gain", "30", "--loss", "70", "--currency", "$")
+    assert code == 2  # --cost and --gain
+    code, out, _ = run("delay", "--gain", "30", "--loss", "70", "--currency", "$", *words[3:])
+    assert code == 0
+    assert "$" in out
+    assert "no limit" in out
+
+
+@pytest.mark.parametrize("option", [("--horizon", "20"), ("--applicants", "3"), ("--figure", "x.png")])
+def test_what_late_labels_do_not_have_with_doubt(run: Run, option: tuple[str, str]) -> None:
+    code, _, error = run(*LATE, "--doubt", "0.2", *option)
+    assert code == 2
+    assert option[0] in error
+    assert "--doubt" in error
+
+
+def test_regret_of_a_prior_that_may_be_wrong(run: Run) -> None:
+    words = ("regret", "--cost", "0.5", "--prior", "10,3", "--horizon", "60")
+    regrets = {}
+    for doubt in ((), ("--doubt", "0.4")):
+        code, out, _ = run(*words, *doubt, "--json")
+        assert code == 0
+        answer = json.loads(out)
+        regrets[len(doubt)] = {row["policy"]: row["regret"] for row in answer["rows"]}
+    assert ("weights" in answer["prior"]) is True
+    assert regrets[2]["optimal"] > regrets[0]["optimal"]
+    code, out, _ = run(*words, "--doubt", "0.4")
+    assert code == 0
+    assert "(40%)" in " ".join(out.split())

@@ -11,6 +11,7 @@ from lenience import Belief
 from lenience.analysis.delay import baselines, evaluate_pending
 from lenience.objectives.delayed import Delayed
 from lenience.policies import Greedy
+from lenience.policies.beliefs.counted_cap import CountedCap
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.delay_events import limit_table, simulate_delays
@@ -23,7 +24,10 @@ PRIOR = Belief(3, 2)
 
 def test_agrees_with_the_exact_values() -> None:
     best = PROBLEM.solve(PRIOR)
-    policies: dict[str, ExposurePolicy | Blind | Capped] = {"best": best, **baselines(PROBLEM, PRIOR, caps=[2])}
+    policies: dict[str, ExposurePolicy | Blind | Capped | CountedCap] = {
+        "best": best,
+        **baselines(PROBLEM, PRIOR, caps=[2]),
+    }
     run = simulate_delays(policies, PROBLEM, PRIOR, LabelDelay("exponential", 0.5), 20_000, seed=3)
     assert [one.policy for one in run] == list(policies)
     for one in run:

@@ -12,19 +12,22 @@ each a policy for labels that come at once:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.protocols import PendingPolicy
 from lenience.core.validation import check_tolerance, having, listed, real
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
+from lenience.policies.beliefs.counted_cap import CountedCap
 from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.greedy import Greedy
+from lenience.policies.beliefs.mixture import MixturePolicy
 from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.delay_events import LimitPolicy, SimulatedValue, simulate_delays
 from lenience.simulation.label_delay import LabelDelay
@@ -84,7 +87,11 @@ class LimitPoint(msgspec.Struct, frozen=True):
 
 
 def evaluate_pending(
-    policy: PendingPolicy, objective: Delayed, prior: Belief, tolerance: float = 1e-5, most: float | None = None
+    policy: PendingPolicy,
+    objective: Delayed,
+    prior: Belief | MixtureBelief,
+    tolerance: float = 1e-5,
+    most: float | None = None,
 ) -> Bounds:
     """Compute the exact value of a policy that depends on the belief and the number of pending labels.
 
@@ -93,9 +100,10 @@ def evaluate_pending(
     policy : PendingPolicy
         The policy, such as ``Blind``, ``Capped`` or an exposure policy.
     objective : Delayed
-        The objective.
-    prior : Belief
-        The belief at the start.
+        The objective, with one break-even.
+    prior : Belief or MixtureBelief
+        The belief at the start. If it may be wrong, the policy counts from the first belief of the mixture, as those of
+        :func:`baselines` do.
     tolerance : float, optional
         The largest width of the bounds, relative to the value.
     most : float, optional
@@ -123,40 +131,66 @@ def evaluate_pending(
 
     having("policy", policy, "steady_limit", "a policy with a limit on pending labels, such as Capped")
     having("objective", objective, "problem", "a Delayed objective")
-    check_prior(prior)
+    start = prior.simplified if isinstance(prior, MixtureBelief) else check_prior(prior)
+    first, doubted = (start, None) if isinstance(start, Belief) else (start.beliefs[0], start)
     return evaluate_delayed(
-        policy, objective.problem(prior), check_tolerance(tolerance), MOST_UPDATES if most is None else most
+        policy, objective.problem(first), check_tolerance(tolerance), MOST_UPDATES if most is None else most, doubted
     )
 
 
-def baselines(objective: Delayed, prior: Belief, caps: Iterable[int] = (1, 3, 10)) -> dict[str, Blind | Capped]:
+def baselines(
+    objective: Delayed, prior: Belief | MixtureBelief, caps: Iterable[int] = (1, 3, 10)
+) -> Mapping[str, Blind | Capped | CountedCap]:
     """Return the policies that exposure limits are compared with.
 
     Parameters
     ----------
     objective : Delayed
         The objective.
-    prior : Belief
-        The belief at the start.
+    prior : Belief or MixtureBelief
+        The belief at the start. If it may be wrong, so do the baselines believe.
     caps : iterable of int, optional
         The numbers of pending labels at which to cap the blind policy, one baseline each.
 
     Returns
     -------
     dict of str to Blind or Capped
-        The baselines by name.
+        The baselines by name; for a mixture they are ``CountedCap``.
 
     Examples
     --------
     >>> list(baselines(Delayed(cost=0.8, arrivals=50, discount_rate=0.1, label_delay=1), Belief(2, 1), caps=[3]))
     ['blind to pending', 'greedy', 'cap 3', 'wait for every label']
     """
+    if isinstance(prior, MixtureBelief):
+        return _doubted_baselines(objective, prior, caps)
     check_prior(prior)
     cost = objective.cost
     paper = Discounted.from_rates(cost, objective.arrivals, objective.discount_rate).solve(prior)
     result: dict[str, Blind | Capped] = {BLIND: Blind(paper, cost), "greedy": Blind(Greedy(cost), cost)}
     result |= {f"cap {cap}": Capped(paper, cost, cap) for cap in caps}
     result["wait for every label"] = Capped(paper, cost, 1, everywhere=True)
+    return result
+
+
+def _doubted_baselines(objective: Delayed, prior: MixtureBelief, caps: Iterable[int]) -> dict[str, CountedCap]:
+    """Return the baselines for a prior that may be wrong.
+
+    The blind policy is the optimum for labels that come at once, for twice as many outcomes as there are discounted
+    arrivals. After them it accepts where the expected success rate reaches the cost.
+    """
+    from lenience.solvers.offers.doubt import even_rows
+
+    first, cost, volume = prior.beliefs[0], objective.cost, objective.volume
+    even = even_rows(prior, cost, math.ceil(22 * volume) + 320)  # as many rows as an evaluation may need
+    above = even_rows(prior, cost, even.size, strictly=True)
+    solved = math.ceil(2 * volume) + 64
+    prompt = Discounted.from_rates(cost, objective.arrivals, objective.discount_rate).solve(prior, rows=solved)
+    paper = even.copy()
+    paper[:solved] = MixturePolicy.of(prompt, solved).accept_from
+    result = {BLIND: CountedCap(first, paper, even), "greedy": CountedCap(first, above, even)}
+    result |= {f"cap {cap}": CountedCap(first, paper, even, cap) for cap in caps}
+    result["wait for every label"] = CountedCap(first, paper, even, 1, everywhere=True)
     return result
 
 

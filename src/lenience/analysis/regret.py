@@ -15,6 +15,7 @@ import msgspec
 from lenience.analysis.evaluate import evaluate
 from lenience.core.belief import Belief, check_prior
 from lenience.core.errors import InputError
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.validation import listed, real, whole
 from lenience.objectives.average_reward import AverageReward
 from lenience.objectives.finite_horizon import FiniteHorizon
@@ -59,7 +60,7 @@ class Regret(msgspec.Struct, frozen=True):
 
 def regret_table(
     cost: float,
-    prior: Belief,
+    prior: Belief | MixtureBelief,
     horizons: Iterable[int] = (10, 30, 100, 300, 1000, 3000, 10_000),
     schedules: Iterable[str] = tuple(SCHEDULES),
     constant: float = 0.5,
@@ -73,8 +74,8 @@ def regret_table(
     ----------
     cost : float
         The break-even success rate.
-    prior : Belief
-        The belief at the start.
+    prior : Belief or MixtureBelief
+        The belief at the start. If it may be wrong, policies exploit where the mean of the mixture is above the cost.
     horizons : iterable of int, optional
         The numbers of individuals H, at most 80,000.
     schedules : iterable of str, optional
@@ -97,9 +98,16 @@ def regret_table(
     >>> rows = regret_table(0.5, Belief(2, 1), horizons=[100], schedules=["√H"])
     >>> [(row.policy, round(row.regret, 2)) for row in rows]
     [('optimal', 1.17), ('always accept', 12.5), ('accept with probability 0.5', 12.5), ('explore √H', 2.27)]
+    >>> doubted = MixtureBelief.doubt(Belief(10, 3), 0.2)
+    >>> rows = regret_table(0.5, doubted, horizons=[100], schedules=["√H"])
+    >>> [(row.policy, round(row.regret, 2)) for row in rows]
+    [('optimal', 1.19), ('always accept', 19.03), ('accept with probability 0.5', 11.03), ('explore √H', 2.6)]
     """
-    check_prior(prior)
-    known = AverageReward(cost).value(prior).midpoint
+    start = prior.simplified if isinstance(prior, MixtureBelief) else check_prior(prior)
+    known = math.fsum(
+        weight * AverageReward(cost).value(belief).midpoint
+        for belief, weight in zip(MixtureBelief.of(start).beliefs, MixtureBelief.of(start).weights, strict=True)
+    )
     names = listed("schedules", schedules, f"names among {', '.join(SCHEDULES)}")
     for name in names:
         if name not in SCHEDULES:
@@ -110,21 +118,39 @@ def regret_table(
         whole("horizons", horizon, least=1, most=MOST_INDIVIDUALS) for horizon in listed("horizons", horizons, "a list")
     ]
     for horizon in lengths:
-        problem = FiniteHorizon(cost, horizon)
-        best = problem.enclose(prior, 1e-9)[0].midpoint
+        lengths_explored = [min(horizon, math.ceil(SCHEDULES[name](horizon))) for name in names]
+        best, explored = _values(cost, start, horizon, lengths_explored)
         # The belief's mean is a martingale, so accepting without regard to it earns p̂ − c each time.
-        mean = horizon * (prior.mean - cost)
+        mean = horizon * (start.mean - cost)
         earned: list[tuple[str, int | None, float]] = [
             ("optimal", None, best),
             ("always accept", None, mean),
             (f"accept with probability {share:g}", None, share * mean),
         ]
-        for name in names:
-            explore = min(horizon, math.ceil(SCHEDULES[name](horizon)))
-            policy = ExploreThenExploit(cost, explore, prior)
-            earned.append((f"explore {name}", explore, evaluate(policy, problem, prior).midpoint))
+        earned += [
+            (f"explore {name}", explore, value)
+            for name, explore, value in zip(names, lengths_explored, explored, strict=True)
+        ]
         rows += [
             Regret(name, horizon, explore, value, horizon * known - value, best - value)
             for name, explore, value in earned
         ]
     return rows
+
+
+def _values(cost: float, prior: Belief | MixtureBelief, horizon: int, lengths: list[int]) -> tuple[float, list[float]]:
+    """Return what the optimum earns, and what exploring for some individuals first earns, for each length."""
+    problem = FiniteHorizon(cost, horizon)
+    if isinstance(prior, Belief):
+        policies = [ExploreThenExploit(cost, explore, prior) for explore in lengths]
+        best = problem.enclose(prior, 1e-9)[0].midpoint
+        return best, [evaluate(policy, problem, prior).midpoint for policy in policies]
+    import numpy as np
+
+    from lenience.solvers.offers.doubt import even_rows, undiscounted_values
+
+    accept_from = np.tile(even_rows(prior, problem.cost, horizon, strictly=True), (len(lengths), 1))
+    for line, explore in enumerate(lengths):
+        accept_from[line, :explore] = 0
+    best, values = undiscounted_values(prior, problem.cost, horizon, accept_from)
+    return best, values.tolist()

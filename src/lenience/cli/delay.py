@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from lenience.cli.delay_doubt import check_doubt_options, show_doubt
 from lenience.cli.delay_horizon import show_horizon
 from lenience.cli.options import (
     FILE,
@@ -17,6 +18,7 @@ from lenience.cli.options import (
     bold,
     console,
     cost_options,
+    doubt_option,
     json_option,
     note_units,
     print_json,
@@ -28,6 +30,7 @@ from lenience.cli.progress import announcing, each
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.formatting import counted, describe_unit, duration
+from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
 from lenience.core.validation import whole
 from lenience.objectives.delayed import Delayed
@@ -35,6 +38,7 @@ from lenience.objectives.delayed import Delayed
 if TYPE_CHECKING:
     from lenience.analysis.delay import DelayValue
     from lenience.core.bounds import Bounds
+    from lenience.policies.beliefs.counted_cap import CountedCap
     from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
     from lenience.policies.beliefs.exposure import ExposurePolicy
     from lenience.policies.beliefs.pending import Blind, Capped
@@ -65,6 +69,7 @@ SIZES = (0, 1, 3, 8, 18, 48, 98)  # numbers of labels after the prior for which 
 )
 @click.option("--horizon", type=int, help="The number of arrivals in all. By default there is no end.")
 @prior_option
+@doubt_option
 @click.option("--cap", "caps", type=int, multiple=True, default=(1, 3, 10), help="Fixed caps to compare with.")
 @click.option("--tolerance", type=float, default=1e-4, show_default=True, help="The relative gap of values.")
 @click.option(
@@ -82,6 +87,7 @@ def delay(
     delays: tuple[float, ...],
     horizon: int | None,
     prior: Belief,
+    doubt: float | None,
     caps: tuple[int, ...],
     tolerance: float,
     pending: int,
@@ -97,6 +103,7 @@ def delay(
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 0.25 --label-delay 1
       lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --applicants 12
       lenience delay --cost 0.7 --arrivals 50 --label-delay 0.2 --horizon 200
+      lenience delay --cost 0.8 --arrivals 50 --discount-rate 0.1 --label-delay 1 --prior 4,2.8 --doubt 0.2
     """
     from lenience.analysis.delay import OPTIMAL, baselines
 
@@ -112,6 +119,15 @@ def delay(
         whole("cap", cap, least=1)
     if applicants is not None:
         whole("applicants", applicants)
+    if doubt is not None:
+        check_doubt_options(
+            [
+                ("--horizon", horizon),
+                ("--applicants", applicants),
+                ("--figure", figure),
+                ("--limits-figure", limits_figure),
+            ]
+        )
     if horizon is not None:
         if figure is not None or limits_figure is not None:
             raise InputError.because(
@@ -128,9 +144,13 @@ def delay(
         )
     note_units(discount_rate, delays)
     problems = [Delayed(cost, arrivals, discount_rate, years) for years in delays or DELAYS]
+    if doubt is not None:
+        doubted = MixtureBelief.doubt(prior, doubt)
+        show_doubt(problems, doubted, caps, tolerance, pending, MOST_UPDATES, money, as_json)
+        return
     with announcing("Solving for labels that come late"):
         policy = problems[-1].solve(prior, tolerance=tolerance, seconds=MOST_SECONDS)
-    rivals: dict[Delayed, dict[str, Blind | Capped]] = {problem: {} for problem in problems}
+    rivals: dict[Delayed, Mapping[str, Blind | Capped | CountedCap]] = {problem: {} for problem in problems}
     for problem in problems:
         with suppress(TooLargeError):  # the table then has the exposure limit alone
             rivals[problem] = baselines(problem, prior, caps)
@@ -181,7 +201,7 @@ def delay(
 def _values(
     problem: Delayed,
     policy: ExposurePolicy | EstimatedExposurePolicy,
-    rivals: dict[str, Blind | Capped],
+    rivals: Mapping[str, Blind | Capped | CountedCap],
     tolerance: float,
 ) -> list[DelayValue]:
     """Return what each policy earns at this delay, without policies that would take too long to evaluate."""
@@ -205,7 +225,7 @@ def _values(
 
 
 def _simulated(
-    prior: Belief, rivals: dict[Delayed, dict[str, Blind | Capped]], exact: set[tuple[str, float]]
+    prior: Belief, rivals: dict[Delayed, Mapping[str, Blind | Capped | CountedCap]], exact: set[tuple[str, float]]
 ) -> dict[tuple[str, float], SimulatedValue]:
     """Simulate the policies whose exact evaluation would take too long, unless that would take too long as well."""
     from lenience.simulation.delay_events import arrivals_that_count, simulate_delays

@@ -19,6 +19,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.formatting import counted, percents
 from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.money import Money
 from lenience.core.objective import ExposureObjective
 from lenience.core.offers import Offer, Offers
 from lenience.core.validation import whole
@@ -255,7 +256,11 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         return pending
 
     def explain(
-        self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0
+        self,
+        belief: Belief | MixtureBelief,
+        offer: Offer | Offers | Sequence[Offer] | None = None,
+        pending: int = 0,
+        money: Money | None = None,
     ) -> str:
         """Return the decision at a belief and its reason, in words.
 
@@ -267,6 +272,8 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
             The offer, or the offers to choose from.
         pending : int
             Number of accepted individuals whose label is not known yet.
+        money : Money, optional
+            How to show amounts; by default as the objective says.
 
         Returns
         -------
@@ -283,7 +290,7 @@ class OfferExposurePolicy(msgspec.Struct, frozen=True, eq=False):
         outcomes pending, one more is worth only $33.65. The limit is 5 pending outcomes.
         """
         decision = self.decide(belief, offer, pending)
-        best, money = decision.offer, self.offers.money
+        best, money = decision.offer, self.offers.money if money is None else money
         mean, even = percents(belief.mean, best.cost)
         size = money.format(best.amount)
         facts = f"the expected success rate is {mean}"

@@ -49,12 +49,11 @@ from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.validation import check_cost, number, real
-from lenience.models.batch_learning import learn_labels
 from lenience.models.feature_estimator import FeatureEstimator
-from lenience.models.gaussian import design_rows
-from lenience.models.hypotheses import liken_rows, predict_rows, project_rows
 from lenience.models.known_directions import Directed, checked_directions, statements
-from lenience.models.rank_columns import RankColumns, find_rank_columns
+from lenience.models.logistic_belief import LogisticBelief
+from lenience.models.logistic_design import LogisticDesign
+from lenience.models.rank_columns import find_rank_columns
 from lenience.models.scaling import centre_and_scale
 from lenience.models.selection import Selection, find_selection, prior_of_columns
 
@@ -183,34 +182,30 @@ class BayesianLogistic(FeatureEstimator):
     def _prepare(self, X: NDArray[np.float64]) -> None:
         real("limit", self.limit, above=0)
         count = X.shape[1]
-        self.centre_, self.scale_ = np.zeros(count), np.ones(count)
-        if self.standardise:
-            self.centre_, self.scale_ = centre_and_scale(X)
+        centre, scale = centre_and_scale(X) if self.standardise else (np.zeros(count), np.ones(count))
+        limit = float(self.limit) if self.standardise else math.inf
+        design = LogisticDesign(centre, scale, limit, bool(self.intercept))
         straight, bent = _each("feature_variance", self.feature_variance), self._bent()
         given = len(straight) + len(bent)
-        self.rank_columns_: RankColumns | None = None
         directions = checked_directions(self.monotonic_cst, count - self._spare)
         if bent:
-            columns = find_rank_columns(X, count - self._spare, directions)
-            if columns.width:
-                self.rank_columns_ = columns
-                self.bend_centre_, self.bend_scale_ = centre_and_scale(columns.of(X))
+            ranks = find_rank_columns(X, count - self._spare, directions)
+            if ranks.width:
+                around, width = centre_and_scale(ranks.of(X))
+                design = design._replace(ranks=ranks, bend_centre=around, bend_scale=width)
             else:
                 bent = ()  # nothing can bend, so these hypotheses would repeat the others
-        self.selection_: Selection | None = None
         if self.selection and self.standardise and self._labelled is not None and len(self._labelled) == len(X):
-            self.selection_ = find_selection(self._standardised(X), self._labelled)
-        self._set_prior(straight, bent, given, count)
+            design = design._replace(selection=find_selection(design.standardised(X), self._labelled))
+        self.selection_: Selection | None = design.selection
+        self._set_prior(design, straight, bent, given, count)
         self._directed: Directed | None = None
         if directions is not None:
-            self._direct(np.append(directions, np.zeros(self._spare, dtype=np.int64)))
-        self.labels_ = 0
+            self._direct(design, np.append(directions, np.zeros(self._spare, dtype=np.int64)))
 
-    def _direct(self, directions: NDArray[np.int64]) -> None:
+    def _direct(self, design: LogisticDesign, directions: NDArray[np.int64]) -> None:
         """Restrict the prior to the known directions; how much the features say stays open."""
-        scale = np.empty(0) if self.rank_columns_ is None else self.bend_scale_
-        first = 1 if self.intercept else 0
-        rows = statements(directions, first, self.means_.shape[1], self.rank_columns_, scale)
+        rows = statements(directions, design.first, design.width, design.ranks, design.bend_scale)
         self._directed = Directed(rows, self.weights_.copy(), self.means_.copy(), self.covariances_.copy())
         self._directed.restrict(self.weights_, self.means_, self.covariances_)
 
@@ -222,7 +217,9 @@ class BayesianLogistic(FeatureEstimator):
             return ()
         return _each("bent_variance", self.bent_variance)
 
-    def _set_prior(self, straight: tuple[float, ...], bent: tuple[float, ...], given: int, count: int) -> None:
+    def _set_prior(
+        self, design: LogisticDesign, straight: tuple[float, ...], bent: tuple[float, ...], given: int, count: int
+    ) -> None:
         """Set the prior of each hypothesis; ``given`` is their number in the parameters."""
         spreads = (*straight, *bent)
         around = tuple(RATE_VARIANCE * stretch(s) ** 2 for s in spreads)
@@ -234,21 +231,40 @@ class BayesianLogistic(FeatureEstimator):
         weights = _default_weights(straight, bent)
         if self.hypothesis_weights is not None:
             weights = _each("hypothesis_weights", self.hypothesis_weights, given)[: len(spreads)]
-        first = 1 if self.intercept else 0
-        bends = 0 if self.rank_columns_ is None else self.rank_columns_.width
-        mean, variance = prior_of_columns() if self.selection_ is not None else (np.empty(0), np.empty(0))
-        variances = np.zeros((len(spreads), first + count + bends + mean.size))
-        self.means_ = np.zeros(variances.shape)
+        first, bends = design.first, design.bends
+        mean, variance = prior_of_columns() if design.selection is not None else (np.empty(0), np.empty(0))
+        variances = np.zeros((len(spreads), design.width))
+        means = np.zeros(variances.shape)
         features = max(count - self._spare, 1)
         for k, spread in enumerate(spreads):
             columns = features if k < len(straight) else features + bends
             end = first + count + (0 if k < len(straight) else bends)
             variances[k, first:end] = spread / (columns if self.divided else 1)
         if self.intercept:
-            variances[:, 0], self.means_[:, 0] = around, centres
-        variances[:, first + count + bends :], self.means_[:, first + count + bends :] = variance, mean
-        self.covariances_ = np.array([np.diag(each) for each in variances])
-        self.weights_ = np.array(weights) / np.sum(weights)
+            variances[:, 0], means[:, 0] = around, centres
+        variances[:, first + count + bends :], means[:, first + count + bends :] = variance, mean
+        covariances = np.array([np.diag(each) for each in variances])
+        self.belief_ = LogisticBelief(design, np.array(weights) / np.sum(weights), means, covariances)
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """Weight of each hypothesis."""
+        return self.belief_.weights
+
+    @property
+    def means_(self) -> NDArray[np.float64]:
+        """Mean of the coefficients under each hypothesis."""
+        return self.belief_.means
+
+    @property
+    def covariances_(self) -> NDArray[np.float64]:
+        """Covariance of the coefficients under each hypothesis."""
+        return self.belief_.covariances
+
+    @property
+    def labels_(self) -> int:
+        """Number of labels learnt."""
+        return self.belief_.labels
 
     @property
     def mean_(self) -> NDArray[np.float64]:
@@ -287,32 +303,14 @@ class BayesianLogistic(FeatureEstimator):
                [ 1.  ,  0.  ],
                [ 1.  ,  0.  ]])
         """
-        return self._designed(X, 1 if self.intercept else 0)
-
-    def _standardised(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return features and bends, standardised, without the other columns."""
-        return self._designed(X, 0, selection=False)
-
-    def _designed(self, X: NDArray[np.float64], first: int, selection: bool = True) -> NDArray[np.float64]:
-        limit = self.limit if self.standardise else math.inf
-        features = first + X.shape[1]
-        end = features + (0 if self.rank_columns_ is None else self.rank_columns_.width)
-        columns = None if self.selection_ is None or not selection else self.selection_
-        out = np.empty((len(X), end if columns is None else end + columns.width))
-        design_rows(X, self.centre_, self.scale_, limit, first, out)
-        if self.rank_columns_ is not None:
-            bends = self.rank_columns_.of(X)
-            design_rows(bends, self.bend_centre_, self.bend_scale_, limit, 0, out[:, features:])
-        if columns is not None:
-            out[:, end:] = columns.columns(out[:, first:end])
-        return out
+        return self.belief_.design.rows(X)
 
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
-        if self._directed is not None and not self.labels_:
+        if self._directed is not None and not self.labels_ and len(y) > 1:
             self._directed.restrict(self.weights_, self.means_, self.covariances_, self.design(X), y, weights)
+            self.belief_.labels += len(y)
         else:
-            learn_labels(self.design(X), y, weights, self.weights_, self.means_, self.covariances_)
-        self.labels_ += len(y)
+            self.belief_.learn(X, y, weights)
 
     def log_odds(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the mean and the variance of the log-odds at each row, one column per hypothesis.
@@ -336,20 +334,13 @@ class BayesianLogistic(FeatureEstimator):
         >>> mean.shape, variance.round(2)
         ((1, 3), array([[0.51, 1.  , 5.88]]))
         """
-        rows = self._rows(X)
-        m, v = np.empty((2, len(rows), len(self.weights_)))
-        project_rows(self.design(rows), self.means_, self.covariances_, m, v)
-        return m, v
+        return self.belief_.log_odds(self._rows(X))
 
     def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        mean, n = np.empty((2, len(X)))
-        predict_rows(self.design(X), self.weights_, self.means_, self.covariances_, mean, n)
-        return n, mean
+        return self.belief_.beliefs(X)
 
     def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
-        likeness = np.empty((len(X), len(R)))
-        liken_rows(self.design(X), self.design(R), self.weights_, self.means_, self.covariances_, likeness)
-        return likeness
+        return self.belief_.likeness(X, R)
 
 
 def stretch(variance: float) -> float:

@@ -100,6 +100,44 @@ class Curve:
         variances += [real("group_variance", group_variance, above=0)] * effects.shape[1]
         self.precision = 1.0 / np.array(variances)
 
+    @classmethod
+    def of_design(
+        cls,
+        design: NDArray[np.float64],
+        mean: NDArray[np.float64],
+        precision: NDArray[np.float64],
+        cap: float,
+    ) -> Curve:
+        """Create a curve from its design and prior, as another curve stored them.
+
+        Parameters
+        ----------
+        design : ndarray
+            One row for each cell: intercept, standardised scores and group effects.
+        mean : ndarray
+            Prior mean of each coefficient.
+        precision : ndarray
+            One over the prior variance of each coefficient.
+        cap : float
+            The most labels that the curve is worth to a cell.
+
+        Returns
+        -------
+        Curve
+            The curve.
+
+        Examples
+        --------
+        >>> curve = Curve(scores=[10, 50, 90])
+        >>> same = Curve.of_design(curve.design, curve.mean, curve.precision, curve.cap)
+        >>> bool((same.priors([0, 40, 40], [0, 20, 36])[0] == curve.priors([0, 40, 40], [0, 20, 36])[0]).all())
+        True
+        """
+        curve = cls.__new__(cls)
+        curve.design, curve.mean, curve.precision = np.ascontiguousarray(design), mean, precision
+        curve.cap = real("cap", cap, above=0)
+        return curve
+
     @property
     def cells(self) -> int:
         """Number of cells."""

@@ -18,6 +18,8 @@ The belief at x has the mean and variance of σ(N(m, v)), by Gauss–Hermite qua
 spaced nodes if v is above 12 (errors below 0.001 up to v = 100). The Beta belief with these moments has n = p̂(1 −
 p̂)/variance − 1. The delta method (variance ≈ (p̂(1 − p̂))² v) is not an option: it gives n < 0 for large v, which is
 the case at the start.
+
+All arithmetic here is strict, so that a sequence of labels gives the same bits on every machine.
 """
 
 from __future__ import annotations
@@ -27,29 +29,25 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.compiled import compiled
+from lenience.core.compiled import exactly_compiled
+from lenience.core.portable_exp import portable_exp
+from lenience.models.quadrature import EVEN_NODES, EVEN_WEIGHTS, HERMITE_NODES, HERMITE_WEIGHTS
 
 SMALLEST, LARGEST = 0.05, 3e4  # the range of belief sizes, which is that of the table of thresholds
 STEPS = 60
 WIDE = 12.0  # variance of the log-odds above which Hermite's nodes are too far apart to resolve the step of σ
 
-_nodes, _weights = np.polynomial.hermite_e.hermegauss(24)
-HERMITE_NODES: NDArray[np.float64] = _nodes
-HERMITE_WEIGHTS: NDArray[np.float64] = _weights / math.sqrt(2.0 * math.pi)
-EVEN_NODES: NDArray[np.float64] = np.arange(-32, 33) / 4.0
-EVEN_WEIGHTS: NDArray[np.float64] = np.exp(-0.5 * EVEN_NODES**2) / 4.0 / math.sqrt(2.0 * math.pi)
 
-
-@compiled
+@exactly_compiled
 def sigmoid(a: float) -> float:
     """Return 1/(1 + e^−a) without overflow."""
     if a >= 0.0:
-        return 1.0 / (1.0 + math.exp(-a))
-    e = math.exp(a)
+        return 1.0 / (1.0 + portable_exp(-a))
+    e = portable_exp(a)
     return e / (1.0 + e)
 
 
-@compiled
+@exactly_compiled
 def moments(m: float, v: float) -> tuple[float, float]:
     """Return the mean and variance of σ(N(m, v)).
 
@@ -69,7 +67,7 @@ def moments(m: float, v: float) -> tuple[float, float]:
     return centre + first, max(second - first * first, 0.0)
 
 
-@compiled
+@exactly_compiled
 def rough_moments(m: float, v: float) -> tuple[float, float]:
     """Approximate :func:`moments` in closed form: the mean to within 0.02, the variance to within 50%.
 
@@ -82,7 +80,7 @@ def rough_moments(m: float, v: float) -> tuple[float, float]:
     return p, spread * min(1.0 - slope, spread * v / (1.0 + spread * v))
 
 
-@compiled
+@exactly_compiled
 def belief_size(mean: float, variance: float) -> float:
     """Return the n of the Beta belief with this mean and variance, limited to the table of thresholds."""
     spread = mean * (1.0 - mean)
@@ -91,7 +89,7 @@ def belief_size(mean: float, variance: float) -> float:
     return max(spread / variance - 1.0, SMALLEST)
 
 
-@compiled
+@exactly_compiled
 def mode_after(m: float, v: float, y: float, weight: float) -> float:
     """Return the root of a = m + v·weight·(y − σ(a)) by Newton's steps, with bisection if they do not converge.
 
@@ -118,7 +116,7 @@ def mode_after(m: float, v: float, y: float, weight: float) -> float:
     return a
 
 
-@compiled
+@exactly_compiled
 def project(
     x: NDArray[np.float64], mean: NDArray[np.float64], covariance: NDArray[np.float64], u: NDArray[np.float64]
 ) -> tuple[float, float]:
@@ -141,7 +139,7 @@ def project(
     return m, max(v, 0.0)
 
 
-@compiled
+@exactly_compiled
 def tilted(m: float, v: float, y: float, weight: float) -> tuple[float, float, float]:
     """Return the likelihood of a label with a weight at N(m, v), and the mean and variance after it, by quadrature."""
     root = math.sqrt(v)
@@ -164,7 +162,7 @@ def tilted(m: float, v: float, y: float, weight: float) -> tuple[float, float, f
     return total, m + root * first, v * min(max(second, 1e-9), 1.0)
 
 
-@compiled
+@exactly_compiled
 def absorb(
     y: float,
     weight: float,
@@ -186,14 +184,13 @@ def absorb(
         if u[i] == 0.0:
             continue
         mean[i] += u[i] * shift
-        scaled = u[i] * shrink
         row = covariance[i]
         for j in range(size):
-            row[j] -= scaled * u[j]
+            row[j] -= u[i] * u[j] * shrink  # in this order, which keeps the covariance symmetric to the last bit
     return likelihood, shift, shrink
 
 
-@compiled
+@exactly_compiled
 def design_rows(
     X: NDArray[np.float64],
     centre: NDArray[np.float64],

@@ -21,14 +21,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.compiled import compiled
+from lenience.core.compiled import exactly_compiled
 from lenience.models.gaussian import absorb, belief_size, moments, project, rough_moments
 
 LEAST_WEIGHT = 1e-6  # a floor, so that a hypothesis can always recover
 NEGLIGIBLE = 1e-4
 
 
-@compiled
+@exactly_compiled
 def project_all(
     x: NDArray[np.float64],
     means: NDArray[np.float64],
@@ -42,7 +42,7 @@ def project_all(
         m[k], v[k] = project(x, means[k], covariances[k], U[k])
 
 
-@compiled
+@exactly_compiled
 def absorb_all(
     y: float,
     weight: float,
@@ -69,7 +69,7 @@ def absorb_all(
         weights[k] /= sum_of_weights
 
 
-@compiled
+@exactly_compiled
 def mixed(
     weights: NDArray[np.float64],
     m: NDArray[np.float64],
@@ -88,7 +88,7 @@ def mixed(
     return mean, variance
 
 
-@compiled
+@exactly_compiled
 def mixed_roughly(
     weights: NDArray[np.float64],
     m: NDArray[np.float64],
@@ -106,7 +106,7 @@ def mixed_roughly(
     return mean, max(second - mean * mean, 1e-12)
 
 
-@compiled
+@exactly_compiled
 def liken(
     row: NDArray[np.float64],
     row_v: NDArray[np.float64],
@@ -134,7 +134,7 @@ def liken(
     return min(across * across / max(variance * row_variance, 1e-300), 1.0)
 
 
-@compiled
+@exactly_compiled
 def learn_rows(
     X: NDArray[np.float64],
     y: NDArray[np.float64],
@@ -152,7 +152,7 @@ def learn_rows(
         absorb_all(y[i], label_weights[i], m, v, U, weights, means, covariances, shift, shrink)
 
 
-@compiled
+@exactly_compiled
 def project_rows(
     X: NDArray[np.float64],
     means: NDArray[np.float64],
@@ -167,7 +167,7 @@ def project_rows(
         project_all(X[i], means, covariances, m[i], v[i], U)
 
 
-@compiled
+@exactly_compiled
 def predict_rows(
     X: NDArray[np.float64],
     weights: NDArray[np.float64],
@@ -186,7 +186,7 @@ def predict_rows(
         n[i] = belief_size(mean[i], variance)
 
 
-@compiled
+@exactly_compiled
 def liken_rows(
     X: NDArray[np.float64],
     R: NDArray[np.float64],

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.compiled import compiled
+from lenience.core.compiled import exactly_compiled
 
 MOST_VALUES = 200  # of a feature at which its rank is stored
 RARE = 0.02  # a value of 0 that is rarer than this, or more frequent than 1 minus this, has no column
@@ -92,7 +92,7 @@ def find_rank_columns(
     )
 
 
-@compiled
+@exactly_compiled
 def _fill(
     X: NDArray[np.float64],
     source: NDArray[np.int64],
@@ -114,7 +114,7 @@ def _fill(
                 out[i, k] = rank if kind[k] == 0 else (rank - 0.5) ** 2
 
 
-@compiled
+@exactly_compiled
 def _rank(x: float, values: NDArray[np.float64], ranks: NDArray[np.float64], first: int, end: int) -> float:
     """Return the rank of x among the stored values, interpolated."""
     if x <= values[first]:

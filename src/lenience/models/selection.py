@@ -29,6 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.core.compiled import exactly_compiled
+
 LEAST_ROWS = 20  # with a label, and without
 MOST_ROWS = 5_000  # of either kind, to which the index is fitted
 FOLDS = 5
@@ -59,12 +61,38 @@ class Selection(NamedTuple):
 
     def columns(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return t and the ramps of standardised rows."""
-        index = Z @ self.weights
-        out = np.empty((len(Z), 1 + RAMPS))
-        out[:, 0] = np.interp(index, self.points, self.score)
-        depth = RAMPS * np.interp(index, self.points, self.depth)
-        out[:, 1:] = self.strength * np.clip(depth[:, None] - np.arange(RAMPS), 0.0, 1.0)
+        out = np.empty((len(Z), self.width))
+        self.fill(Z, out)
         return out
+
+    def fill(self, Z: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        """Write t and the ramps of standardised rows."""
+        _fill(Z, self.weights, self.points, self.score, self.depth, self.strength, out)
+
+
+@exactly_compiled
+def _fill(
+    Z: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    points: NDArray[np.float64],
+    score: NDArray[np.float64],
+    depth: NDArray[np.float64],
+    strength: float,
+    out: NDArray[np.float64],
+) -> None:
+    for i in range(Z.shape[0]):
+        index = 0.0
+        for j in range(weights.size):
+            index += Z[i, j] * weights[j]
+        # The last point that is not above the index, and how far the index is on the way to the next one.
+        at = int(np.searchsorted(points, index, side="right")) - 1
+        at = min(max(at, 0), points.size - 2)
+        gap = points[at + 1] - points[at]
+        share = min(max((index - points[at]) / gap, 0.0), 1.0) if gap > 0.0 else 1.0
+        out[i, 0] = score[at] + share * (score[at + 1] - score[at])
+        deep = RAMPS * (depth[at] + share * (depth[at + 1] - depth[at]))
+        for k in range(RAMPS):
+            out[i, 1 + k] = strength * min(max(deep - k, 0.0), 1.0)
 
 
 def prior_of_columns() -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from lenience import Belief, InputError
 from lenience.core.portable_exp import portable_exp
 from lenience.models import (
+    ApplicantBelief,
     BayesianLogistic,
     CellCounts,
     Curve,
-    Estimate,
     FeatureColumn,
     LiveLogistic,
     LiveModel,
@@ -143,7 +143,7 @@ def test_cell_beliefs_are_those_of_the_model(kind: str) -> None:
         model.observe(cell, outcome)
     expected = beliefs(model.model, model.labels, model.successes)
     for cell, belief in zip(CELLS, expected, strict=True):
-        assert model.belief(cell) == Estimate(belief.n, belief.s / belief.n)
+        assert model.belief(cell) == ApplicantBelief(belief.n, belief.s / belief.n)
 
 
 @settings(max_examples=20, deadline=None)
@@ -180,7 +180,7 @@ def test_live_logistic_is_the_library_model() -> None:
         model.observe(person, outcome)
         estimator.learn(encoding.rows([person]), [outcome])
     n, mean = estimator.beliefs(encoding.rows(people := applicants(30, 9)))
-    assert [model.belief(person) for person in people] == [Estimate(*pair) for pair in zip(n, mean, strict=True)]
+    assert [model.belief(person) for person in people] == [ApplicantBelief(*pair) for pair in zip(n, mean, strict=True)]
     assert model.labels == estimator.labels_ == 40
 
 

@@ -12,7 +12,7 @@ from .feature_columns import infer_columns as infer_columns
 from .from_history import FromHistory as FromHistory
 from .from_history import SelectiveLabelsWarning as SelectiveLabelsWarning
 from .live_logistic import LiveLogistic as LiveLogistic
-from .live_model import Estimate as Estimate
+from .live_model import ApplicantBelief as ApplicantBelief
 from .live_model import LiveModel as LiveModel
 from .live_model import restore as restore
 from .maturing import OpenShares as OpenShares

@@ -18,7 +18,7 @@ from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.validation import having, listed, real
 from lenience.models.curve import Curve
-from lenience.models.live_model import Estimate, StoredModel, checked_outcome
+from lenience.models.live_model import ApplicantBelief, StoredModel, checked_outcome
 from lenience.models.own_counts import OwnCounts
 from lenience.models.protocol import Model, checked_counts
 from lenience.models.shared import Shared
@@ -152,7 +152,7 @@ class CellCounts(StoredModel):
         self.labels[at], self.successes[at] = labels, successes
         self._priors = None
 
-    def belief(self, applicant: str) -> Estimate:
+    def belief(self, applicant: str) -> ApplicantBelief:
         """Return the belief about a cell.
 
         Parameters
@@ -162,14 +162,14 @@ class CellCounts(StoredModel):
 
         Returns
         -------
-        Estimate
+        ApplicantBelief
             Belief size and expected success probability.
         """
         at = self._at(applicant)
         if self._priors is None:
             self._priors = self.model.priors(self.labels, self.successes)
         n = float(self._priors[0][at] + self.labels[at])
-        return Estimate(n, float(min(self._priors[1][at] + self.successes[at], n)) / n)
+        return ApplicantBelief(n, float(min(self._priors[1][at] + self.successes[at], n)) / n)
 
     def _at(self, cell: str) -> int:
         at = self._position.get(cell)

@@ -237,7 +237,13 @@ class RowEncoding:
         return int(self.counts_unseen)
 
     def sources(self) -> list[int]:
-        """Return the feature that each encoded column belongs to; −1 for the count of unseen categories."""
+        """Return the feature that each encoded column belongs to.
+
+        Returns
+        -------
+        list of int
+            The position of a feature for each encoded column; −1 for the count of unseen categories.
+        """
         of = [i for i, block in enumerate(self.blocks) for _ in range(block.start, block.stop)]
         return of + [-1] * self.spare
 
@@ -295,7 +301,18 @@ class RowEncoding:
         return np.array([self.row(each) for each in people]).reshape(len(people), self.width)
 
     def unseen(self, applicant: Mapping[str, Any]) -> list[str]:
-        """Return the features of an applicant whose category is not declared."""
+        """Return the features of an applicant whose category is not declared.
+
+        Parameters
+        ----------
+        applicant : mapping
+            The value of each feature by name.
+
+        Returns
+        -------
+        list of str
+            Names of features.
+        """
         return [
             column.name
             for column in self.columns

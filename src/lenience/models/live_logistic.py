@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
 from lenience.models.feature_columns import FeatureColumn, RowEncoding
-from lenience.models.live_model import Estimate, StoredModel, checked_outcome
+from lenience.models.live_model import ApplicantBelief, StoredModel, checked_outcome
 from lenience.models.logistic_belief import LogisticBelief
 from lenience.models.logistic_design import LogisticDesign
 from lenience.models.rank_columns import RankColumns
@@ -197,7 +197,7 @@ class LiveLogistic(StoredModel):
         """
         self.knowledge.learn(row[None], np.array([checked_outcome(outcome)]), ONE)
 
-    def belief(self, applicant: Mapping[str, Any]) -> Estimate:
+    def belief(self, applicant: Mapping[str, Any]) -> ApplicantBelief:
         """Return the belief about an applicant.
 
         Parameters
@@ -207,11 +207,11 @@ class LiveLogistic(StoredModel):
 
         Returns
         -------
-        Estimate
+        ApplicantBelief
             Belief size and expected success probability.
         """
         n, mean = self.knowledge.beliefs(self.encoding.row(applicant)[None])
-        return Estimate(float(n[0]), float(mean[0]))
+        return ApplicantBelief(float(n[0]), float(mean[0]))
 
     def numbers(self) -> bytes:
         """Return the belief as bytes.

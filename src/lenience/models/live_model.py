@@ -17,7 +17,7 @@ from lenience.core.errors import InputError
 from lenience.models.state_bytes import join, prefix, split
 
 
-class Estimate(NamedTuple):
+class ApplicantBelief(NamedTuple):
     """The belief about one applicant.
 
     Parameters
@@ -47,7 +47,7 @@ class LiveModel(Protocol):
             Whether it was a success.
         """
 
-    def belief(self, applicant: Any) -> Estimate:
+    def belief(self, applicant: Any) -> ApplicantBelief:
         """Return the belief about an applicant.
 
         Parameters
@@ -57,7 +57,7 @@ class LiveModel(Protocol):
 
         Returns
         -------
-        Estimate
+        ApplicantBelief
             Belief size and expected success probability.
         """
 
@@ -66,13 +66,31 @@ class LiveModel(Protocol):
         """The part of the state that never changes."""
 
     def numbers(self) -> bytes:
-        """Return the part of the state that labels change."""
+        """Return the part of the state that labels change.
+
+        Returns
+        -------
+        bytes
+            The numbers.
+        """
 
     def state(self) -> bytes:
-        """Return the state: the frame and the numbers."""
+        """Return the state, from which :func:`restore` makes the same model.
+
+        Returns
+        -------
+        bytes
+            The frame and the numbers.
+        """
 
     def state_hash(self) -> str:
-        """Return the SHA-256 of the state, in hexadecimal digits."""
+        """Return the SHA-256 of the state.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+        """
 
 
 class StoredModel:
@@ -189,7 +207,7 @@ def restore(state: bytes) -> Any:
     >>> model.observe("north", True)
     >>> again = restore(model.state())
     >>> again.belief("north"), again.state_hash() == model.state_hash()
-    (Estimate(n=3.0, mean=0.6666666666666666), True)
+    (ApplicantBelief(n=3.0, mean=0.6666666666666666), True)
     """
     from lenience.models import stored_kinds  # noqa: F401
 

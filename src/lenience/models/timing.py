@@ -185,7 +185,7 @@ def _likely_shares(table: _Table, quantiles: Sequence[float]) -> Rows:
 
 
 def _estimate(table: _Table, unresolved_success: float) -> _Laws:
-    """Estimate both laws if the given share of the unresolved loans succeeds."""
+    """ApplicantBelief both laws if the given share of the unresolved loans succeeds."""
     good, bad = table.successes.sum(axis=0), table.failures.sum(axis=0)
     loans = good + bad + table.still_open.sum(axis=0)
     all_open = _product_limit(good + bad, loans)

@@ -56,6 +56,7 @@ BLOCKS = "tests/solvers/test_blocks.py"
 FEATURE_OFFERS = "tests/policies/features/test_feature_offers.py"
 OBJECTIVE_TESTS = "tests/objectives"
 LATE_OFFER_TABLES = "tests/service/domain/test_late_offer_tables.py"
+ESTIMATED_TABLES = "tests/service/domain/test_estimated_tables.py"
 DECIDING_OFFERS = "tests/service/commands/test_deciding_offers.py -k 'not postgresql'"
 ENGINE = "tests/service/commands/test_engine.py -k 'not postgresql'"
 OFFERS = "tests/solvers/test_offers.py -k 'not late_labels and not baselines and not hundred and not one_break_even'"
@@ -95,6 +96,7 @@ EFFORT = frozenset(
         "_LOG_GAP", "rows_for", "cap_for", "estimate_cost", "_plan", "_refuse", "_told", "MOST_UPDATES", "ROOM", "ROW",
         "TILE", "CELLS", "HALVINGS", "_aims", "_guess", "LONG", "MOST_SHOWN", "PRECISION", "SHOWN", "MOST_VOLUME",
         "solve_seconds", "SECONDS", "PROOF_SECONDS", "Effort", "SECONDS_AN_UPDATE", "MOST_MEMORY",
+        "START_SECONDS", "_proves_quickly",
     }
 )  # fmt: skip
 OFFER_EFFORT = EFFORT | {
@@ -243,7 +245,7 @@ TARGETS = (
     Target(DOMAIN + "between_rows.py", (BETWEEN_ROWS,)),
     Target(DOMAIN + "capacity_price.py", (OVERALL_LIMITS,)),
     Target(DOMAIN + "clock.py", ("tests/service/domain/test_clock.py",)),
-    Target(DOMAIN + "exposure_tables.py", (TABLE_DETAILS, TABLES, BETWEEN_ROWS, RULES), skipped=EFFORT),
+    Target(DOMAIN + "exposure_tables.py", (ESTIMATED_TABLES, TABLE_DETAILS, TABLES, BETWEEN_ROWS), skipped=EFFORT),
     Target(DOMAIN + "imported_rows.py", (IMPORTS,)),
     Target(DOMAIN + "late_offer_tables.py", (LATE_OFFER_TABLES,)),
     Target(DOMAIN + "offer_drift.py", ("tests/service/domain/test_offer_drift.py",)),

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import mpmath
 import msgspec
 import pytest
 
-from lenience import AverageReward, Belief, Delayed, Discounted, FiniteHorizon, InputError, MixtureBelief, Offers
+from lenience import (
+    AverageReward,
+    Belief,
+    Bounds,
+    Delayed,
+    Discounted,
+    FiniteHorizon,
+    InputError,
+    MixtureBelief,
+    Offers,
+)
 
 PRIOR = Belief(2, 1)
 ENDLESS = Delayed(0.6, arrivals=0.5, discount_rate=0.25, label_delay=0.5)
@@ -60,6 +71,9 @@ def test_a_share_is_above_0_and_at_most_1(objective: Any, share: float) -> None:
     with pytest.raises(InputError) as caught:
         objective.for_share(share)
     assert caught.value.field == "share"
+    if isinstance(objective, Discounted):
+        with pytest.raises(InputError):
+            objective.weight_of_share(share)
 
 
 def test_shares_of_a_discounted_problem_add_up() -> None:
@@ -139,7 +153,7 @@ def test_any_number_of_rows_gives_the_same_decisions_and_value() -> None:
     for rows in (1, 3, 6):
         part = whole.solve(PRIOR, rows=rows)
         assert part.value(PRIOR).midpoint == pytest.approx(full.value(PRIOR).midpoint, abs=1e-9)
-        assert part.certificate.rows == rows
+        assert (part.certificate.rows, part.certificate.look_ahead) == (rows, whole.horizon - rows)
     value, accepting = whole.enclose(PRIOR, 1e-9)
     assert value.midpoint == pytest.approx(full.value(PRIOR).midpoint, abs=1e-8)
     assert value.midpoint == max(0.0, accepting.midpoint)
@@ -185,9 +199,12 @@ def test_the_least_that_a_solve_may_be_given() -> None:
     fine = late.solve_proved(PRIOR, rows=1)
     assert rough.value(PRIOR).lower <= fine.value(PRIOR).upper
     assert rough.value(PRIOR).upper >= fine.value(PRIOR).lower
+    assert late.solve(PRIOR, seconds=0.5).limit(PRIOR) == fine.limit(PRIOR)
     for given in ({"pending_cap": 0}, {"look_ahead": 0}, {"rows": 0}, {"seconds": 0.0}):
         with pytest.raises(InputError):
             late.solve_proved(PRIOR, **given)
+        with pytest.raises(InputError):
+            late.solve(PRIOR, **given)
 
 
 def knowing(n: float, s: float, cost: float) -> float:
@@ -240,5 +257,60 @@ def test_a_discount_or_both_rates_must_be_given(given: dict[str, Any]) -> None:
     with pytest.raises(InputError) as caught:
         Discounted(0.6, **given)
     assert caught.value.code in ("missing", "conflicting_fields")
+    with pytest.raises(InputError) as caught:
+        Discounted(0.6, arrivals=1, discount_rate=1e-16)  # 1 + 1e-16 is 1 in doubles
+    assert caught.value.field == "arrivals"
     both = Discounted(0.6, arrivals=5, discount_rate=0.1)
+    assert (both.arrivals, both.discount_rate, both.discount) == (5.0, 0.1, pytest.approx(5 / 5.1))
+    with pytest.raises(InputError):
+        Discounted(0.6, discount=5 / 5.1 + 2e-12, arrivals=5, discount_rate=0.1)
+    assert both == Discounted(0.6, discount=5 / 5.1 + 5e-13, arrivals=5, discount_rate=0.1)  # up to rounding
     assert both == Discounted(0.6, discount=both.discount, arrivals=5, discount_rate=0.1)
+
+
+MOST = 1e12
+LIMITS: dict[Any, dict[str, dict[str, float]]] = {
+    Discounted: {
+        "cost": {"minimum": 1e-9, "exclusiveMaximum": 1},
+        "discount": {"minimum": 0, "exclusiveMaximum": 1},
+        "arrivals": {"exclusiveMinimum": 0, "maximum": MOST},
+        "discount_rate": {"exclusiveMinimum": 0, "maximum": MOST},
+    },
+    FiniteHorizon: {"horizon": {"minimum": 1}, "discount": {"exclusiveMinimum": 0, "maximum": 1}},
+    Delayed: {
+        "arrivals": {"exclusiveMinimum": 0, "maximum": MOST},
+        "discount_rate": {"minimum": 0, "maximum": MOST},
+        "label_delay": {"exclusiveMinimum": 0, "maximum": MOST},
+        "horizon": {"minimum": 1},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", LIMITS)
+def test_the_schema_of_an_objective_names_what_is_allowed(kind: Any) -> None:
+    fields = msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"]
+    for name, limits in LIMITS[kind].items():
+        stated = fields[name]["anyOf"][0] if "anyOf" in fields[name] else fields[name]
+        assert {key: value for key, value in stated.items() if "imum" in key} == limits
+
+
+def test_which_objectives_look_alike_at_every_time_and_can_be_shared_out() -> None:
+    late = Delayed(0.6, 5, 0.1, 1)
+    kinds = (Discounted(0.6, 0.9), FiniteHorizon(0.6, 5), late, AverageReward(0.6))
+    assert [one.stationary for one in kinds] == [True, False, False, False]
+    assert [one.divisible for one in kinds] == [True, False, True, False]
+    assert not Delayed(0.6, 5, 0.1, 1, horizon=7).divisible
+    solved = late.solve_proved(PRIOR, rows=2)
+    assert solved.expire_after == late.expire_after > 0.0
+    assert solved.certificate.value == Bounds(solved.lower[0], solved.upper[0]) == solved.value(PRIOR)
+
+
+def test_average_reward_far_above_the_cost_counts_the_rounding_of_the_rate() -> None:
+    # A million observations at 90% are never below 80%: the value is the difference of the rates, as a fraction.
+    rounded_up = 0
+    for s in range(900_001, 900_021):
+        exact = Fraction(s, 10**6) - Fraction(0.8)
+        bounds = AverageReward(0.8).value(Belief(10**6, s))
+        assert Fraction(bounds.lower) < exact < Fraction(bounds.upper)
+        rounded_up += Fraction(s / 10**6 - 0.8) > exact
+    assert rounded_up > 0

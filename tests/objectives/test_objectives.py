@@ -83,3 +83,11 @@ def test_a_large_volume_is_known_to_start_without_a_long_solve() -> None:
         for discount in (0.9, 0.96, 0.97, 0.99, 0.999):
             objective = Discounted(0.8, discount)
             assert objective.starts(belief) == (objective.enclose(belief, 1e-12)[1].lower > 0)
+
+
+def test_whether_a_belief_starts_is_estimated_where_a_proof_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = Discounted(0.8, 0.999)
+    beliefs = [Belief(40, 27), Belief(40, 28.5), Belief(40, 29.5)]
+    assert [objective.starts(belief) for belief in beliefs] == [False, True, True]
+    monkeypatch.setattr(Discounted, "_proves_quickly", lambda objective, belief: False)
+    assert [objective.starts(belief) for belief in beliefs] == [False, True, True]

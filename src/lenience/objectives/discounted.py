@@ -81,7 +81,8 @@ class Discounted(
         if self.arrivals is None:
             set_(self, "discount", check_discount(self.discount))
             return
-        factor = _factor(self.arrivals, self.discount_rate)
+        rate, money = _rates(self.arrivals, self.discount_rate)
+        factor = rate / (rate + money)
         if self.discount is not None and abs(check_discount(self.discount) - factor) > 1e-12:
             raise InputError.because(
                 f"must be {factor!r}, which arrivals and discount_rate make, not {self.discount!r}",
@@ -91,8 +92,8 @@ class Discounted(
                 code="conflicting_fields",
             )
         set_(self, "discount", factor)
-        set_(self, "arrivals", float(self.arrivals))
-        set_(self, "discount_rate", float(self.discount_rate or 0.0))
+        set_(self, "arrivals", rate)
+        set_(self, "discount_rate", money)
 
     def __repr__(self) -> str:
         names = [name for name in self.__struct_fields__ if getattr(self, name) is not None]
@@ -123,7 +124,8 @@ class Discounted(
         >>> Discounted.from_rates(cost=0.8, arrivals=50, discount_rate=0.1).discount
         0.998003992015968
         """
-        return cls(cost=cost, discount=_factor(arrivals, discount_rate))
+        rate, money = _rates(arrivals, discount_rate)
+        return cls(cost=cost, discount=rate / (rate + money))
 
     @property
     def volume(self) -> float:
@@ -357,15 +359,18 @@ class Discounted(
         for part in (4096.0, 256.0, 16.0):
             volume = self.volume / part
             smaller = Discounted(self.cost, volume / (1.0 + volume))
-            quick = volume > 1.0 and smaller.solve_seconds(belief, 1, 1e-12) < START_SECONDS
-            if quick and StoppingObjective.starts(smaller, belief):
+            if volume > 1.0 and smaller._proves_quickly(belief) and StoppingObjective.starts(smaller, belief):
                 return True
-        if self.solve_seconds(belief, 1, 1e-12) < START_SECONDS:
+        if self._proves_quickly(belief):
             return StoppingObjective.starts(self, belief)
         from lenience.objectives.delayed import Delayed
 
         prompt = Delayed(self.cost, self.volume, 1.0, 1e-3 / self.volume)
         return EstimatedExposurePolicy.solve(prompt, belief).limit(belief) != 0
+
+    def _proves_quickly(self, belief: Belief) -> bool:
+        """Return whether it takes a few seconds to prove that a belief starts."""
+        return self.solve_seconds(belief, 1, 1e-12) < START_SECONDS
 
     def evaluate(self, policy: Policy, belief: Belief, tolerance: float) -> Bounds:
         """Return bounds of what a policy earns from a belief on.
@@ -402,11 +407,11 @@ class Discounted(
         return evaluate_discounted(policy, belief.n, belief.s, self.cost, self.discount, tolerance)
 
 
-def _factor(arrivals: object, discount_rate: object) -> float:
-    """Check both rates and return λ/(λ + r)."""
+def _rates(arrivals: object, discount_rate: object) -> tuple[float, float]:
+    """Check both rates and return λ and r."""
     rate = real("arrivals", arrivals, above=0)
     money = real("discount_rate", discount_rate, above=0)
     if rate + money == rate:
         most = f"at most {money * 1e15:g}, or nothing is discounted at a rate of {discount_rate!r}"
         raise InputError("arrivals", arrivals, most)
-    return rate / (rate + money)
+    return rate, money

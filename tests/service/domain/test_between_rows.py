@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +33,25 @@ def test_weights_add_up_to_one_and_keep_the_counts(successes: float, failures: f
     if successes >= rate and failures >= 1:  # no count is moved to the edge of the table
         assert sum(weight * (good + bad) for weight, good, bad in around) == pytest.approx(successes + failures)
         assert sum(weight * good for weight, good, _ in around) == pytest.approx(successes)
+
+
+def test_counts_beyond_the_table_are_moved_to_its_edge() -> None:
+    assert list(neighbours(50.5, 20.0, 0.7, 10)) == [(pytest.approx(0.55), 7, 2), (pytest.approx(0.45), 8, 1)]
+    assert list(neighbours(-0.3, -0.1, 0.5, 10)) == [(1.0, 0, 0)]
+    assert list(neighbours(-0.25, 2.25, 0.5, 10)) == [(1.0, 0, 2)]
+    assert list(neighbours(3.25, -0.25, 0.5, 10)) == [(1.0, 3, 0)]
+    assert list(neighbours(8.0, 2.5, 0.7, 10)) == [(pytest.approx(0.05), 6, 3), (pytest.approx(0.95), 7, 2)]
+
+
+def test_limits_are_interpolated_in_logarithms() -> None:
+    def limit(successes: int, failures: int) -> int:
+        return 2**successes - 1
+
+    assert interpolated_limit(limit, 3.5, 2.5, 0.5, 100) == math.floor(2**3.5 - 1)
+    assert interpolated_limit(limit, 5.25, 2.0, 0.6, 100) == math.floor(2**5.25 - 1)
+    # A neighbour without a limit counts like the smallest one around.
+    assert interpolated_limit(lambda s, f: None if s > 30 else 10 * s, 30.0, 0.5, 1.0, 100) == 294
+    assert interpolated_limit(lambda s, f: None if s > 3 else s + f, 3.5, 0.0, 1.0, 100) == 3
 
 
 def test_whole_counts_are_those_of_the_table() -> None:

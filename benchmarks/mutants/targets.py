@@ -84,6 +84,8 @@ TIMING = "tests/models/test_timing.py"
 SHIFTED_COSTS = "tests/segments/test_shifted_costs.py"
 BETWEEN_ROWS = "tests/service/domain/test_between_rows.py"
 OFFER_TABLES = "tests/service/domain/test_offer_tables.py"
+OVERALL_COUNTERS = "tests/service/domain/test_overall_counters.py"
+REQUEST_LIMITS = "tests/service/domain/test_request_limits.py"
 OVERALL_LIMITS = "tests/service/commands/test_overall_limits.py -k 'not postgresql'"
 OPEN_LOANS = "tests/service/commands/test_open_loans.py -k 'not postgresql'"
 IMPORTS = "tests/service/commands/test_imports.py -k 'not postgresql'"
@@ -246,18 +248,18 @@ TARGETS = (
     Target(DOMAIN + "capacity_price.py", (OVERALL_LIMITS,)),
     Target(DOMAIN + "clock.py", ("tests/service/domain/test_clock.py",)),
     Target(DOMAIN + "exposure_tables.py", (ESTIMATED_TABLES, TABLE_DETAILS, TABLES, BETWEEN_ROWS), skipped=EFFORT),
-    Target(DOMAIN + "imported_rows.py", (IMPORTS,)),
+    Target(DOMAIN + "imported_rows.py", (REQUEST_LIMITS, IMPORTS)),
     Target(DOMAIN + "late_offer_tables.py", (LATE_OFFER_TABLES,)),
     Target(DOMAIN + "offer_drift.py", ("tests/service/domain/test_offer_drift.py",)),
-    Target(DOMAIN + "open_loans.py", (OPEN_LOANS,)),
-    Target(DOMAIN + "overall.py", (OVERALL_LIMITS,)),
+    Target(DOMAIN + "open_loans.py", (OVERALL_COUNTERS, OPEN_LOANS)),
+    Target(DOMAIN + "overall.py", (OVERALL_COUNTERS, OVERALL_LIMITS)),
     Target(DOMAIN + "state.py", (RULES, ENGINE)),
     Target(COMMANDS + "ranking.py", (DECIDING_OFFERS,)),
-    Target(DOMAIN + "offer_requests.py", ("tests/service/domain/test_offer_requests.py", OFFER_RULES)),
+    Target(DOMAIN + "offer_requests.py", ("tests/service/domain/test_offer_requests.py", REQUEST_LIMITS, OFFER_RULES)),
     Target(DOMAIN + "offer_tables.py", (OFFER_TABLES, OFFER_RULES), skipped=frozenset({"VALUE_SECONDS"})),
     Target(DOMAIN + "rule.py", (OFFER_RULES, RULES)),
     Target(DOMAIN + "solved_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
-    Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
+    Target(DOMAIN + "specification.py", (REQUEST_LIMITS, OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),
     Target(COMMANDS + "decide.py", (RULES, OFFER_DECISIONS, ENGINE, VERSIONS, OVERALL_LIMITS)),

@@ -39,6 +39,7 @@ SMALL_EFFORT = SOLVER_EFFORT + " -k 'problem0 or problem4 or stopping and proble
 WALK = "tests/solvers/test_walk.py"
 EXACT = "tests/analysis/test_exact.py"
 EXPOSURE = "tests/policies/beliefs/test_exposure.py"
+ESTIMATED_EXPOSURE = "tests/policies/beliefs/test_estimated_exposure.py"
 OPTIMAL = "tests/policies/beliefs/test_optimal.py"
 POLICIES = "tests/policies/beliefs/test_policies.py"
 FEATURE_POLICY = "tests/policies/features/test_policy.py"
@@ -155,7 +156,7 @@ TARGETS = (
     Target(BELIEFS + "optimal.py", (OPTIMAL, WALK, POLICIES), skipped=EFFORT),
     Target(BELIEFS + "exposure.py", (EXPOSURE,), skipped=EFFORT),
     Target(BELIEFS + "exposure_certificate.py", (EXPOSURE, DELAYED), skipped=EFFORT),
-    Target(BELIEFS + "estimated_exposure.py", (BLOCKS, EXPOSURE), skipped=EFFORT),
+    Target(BELIEFS + "estimated_exposure.py", (ESTIMATED_EXPOSURE, BLOCKS, EXPOSURE), skipped=EFFORT),
     Target(BELIEFS + "exposure_decisions.py", (EXPOSURE, BLOCKS, OFFER_POLICIES)),
     Target(BELIEFS + "horizon_exposure.py", (LATE_HORIZON,), skipped=EFFORT),
     Target(BELIEFS + "counted_cap.py", ("tests/analysis/test_doubted_baselines.py",)),

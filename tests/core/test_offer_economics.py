@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lenience import Offer, Offers
-from lenience.core.offers import MOST_OFFERS, compress_with_error, describe_offers, interest
+from lenience.core.offers import MOST_OFFERS, _cut, compress_with_error, describe_offers, interest
 from rejections import rejected
 
 MENUS = Offers.draw([Offers.menu([1, 3, 2], [0.5, 0.7, 0.9]), Offer(8, 0.25)], share=[3, 1])
@@ -73,6 +73,7 @@ def test_a_mean_cost_stays_inside_the_open_interval() -> None:
     assert Offers([1], [1e-12]).mean_cost == 1e-9
     top = math.nextafter(1.0, 0.0)
     assert Offers([1, 3], [top, top]).mean_cost == top
+    assert Offers([18, 57, 28], [top, top, top]).mean_cost == top  # its quotient is rounded to 1
 
 
 @pytest.mark.parametrize(
@@ -99,6 +100,8 @@ def test_lengths() -> None:
 def test_invalid_offers(field: str, value: object) -> None:
     with rejected(field):
         Offer(**{"amount": 1, "cost": 0.5, field: value})  # type: ignore[arg-type]
+    with rejected(field):
+        Offers(**{"amount": [1], "cost": [0.5], field: [value]})
 
 
 @pytest.mark.parametrize(
@@ -195,3 +198,12 @@ def test_compression_by_weight() -> None:
 )
 def test_offers_in_words(offers: Offers, text: str) -> None:
     assert describe_offers(offers) == text
+
+
+def test_everyone_is_in_a_part_also_without_weight() -> None:
+    for weights in ([1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 0.0], [0.0, 5.0, 0.0, 0.0], [0.1, 0.2, 0.3, 1e9]):
+        for parts in (1, 2, 3, 4, 7):
+            cut = _cut(np.array([3, 1, 0, 2]), np.array(weights), parts)
+            assert np.concatenate(cut).tolist() == [3, 1, 0, 2]
+            assert len(cut) <= parts
+    assert [part.tolist() for part in _cut(np.arange(4), np.ones(4), 2)] == [[0, 1], [2, 3]]

@@ -101,7 +101,7 @@ def test_invalid_offers(field: str, value: object) -> None:
     with rejected(field):
         Offer(**{"amount": 1, "cost": 0.5, field: value})  # type: ignore[arg-type]
     with rejected(field):
-        Offers(**{"amount": [1], "cost": [0.5], field: [value]})
+        Offers(**{"amount": [1], "cost": [0.5], field: [value]})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,8 @@ def test_a_discount_or_both_rates_must_be_given(given: dict[str, Any]) -> None:
         Discounted(0.6, arrivals=1, discount_rate=1e-16)  # 1 + 1e-16 is 1 in doubles
     assert caught.value.field == "arrivals"
     both = Discounted(0.6, arrivals=5, discount_rate=0.1)
-    assert (both.arrivals, both.discount_rate, both.discount) == (5.0, 0.1, pytest.approx(5 / 5.1))
+    assert (both.arrivals, both.discount_rate) == (5.0, 0.1)
+    assert both.discount == pytest.approx(5 / 5.1)
     with pytest.raises(InputError):
         Discounted(0.6, discount=5 / 5.1 + 2e-12, arrivals=5, discount_rate=0.1)
     assert both == Discounted(0.6, discount=5 / 5.1 + 5e-13, arrivals=5, discount_rate=0.1)  # up to rounding
@@ -301,7 +302,7 @@ def test_which_objectives_look_alike_at_every_time_and_can_be_shared_out() -> No
     assert [one.divisible for one in kinds] == [True, False, True, False]
     assert not Delayed(0.6, 5, 0.1, 1, horizon=7).divisible
     solved = late.solve_proved(PRIOR, rows=2)
-    assert solved.expire_after == late.expire_after > 0.0
+    assert solved.expire_after == late.expire_after == 3.0
     assert solved.certificate.value == Bounds(solved.lower[0], solved.upper[0]) == solved.value(PRIOR)
 
 

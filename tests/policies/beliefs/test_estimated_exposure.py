@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lenience import Belief, Delayed
+from lenience.core.protocols import UNLIMITED
 from lenience.policies.beliefs.estimated_exposure import EstimateCertificate, EstimatedExposurePolicy
-from lenience.policies.beliefs.exposure_decisions import UNLIMITED
 from lenience.solvers.delayed.blocks import solve_blocks
 
 COST = 0.6

@@ -29,7 +29,7 @@ IMPORTED = {"minimum": 0, "maximum": 10**7}
 TEXT = {"maxLength": 200}
 NAMED = {"maxProperties": 100}
 
-LIMITS: dict[str, dict[str, float]] = {
+LIMITS: dict[str, Any] = {
     "PolicySpecification.name": SHORT_NAME,
     "PolicySpecification.segments": {"maxItems": 1000},
     "PolicySpecification.segments.items": NAME,

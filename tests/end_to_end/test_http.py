@@ -78,6 +78,28 @@ def test_offers_over_http(client: Client, http: httpx.Client) -> None:
     assert heading[-8:-3] == ["offers", "offer_amount", "expected_profit", "label_value", "profit"]
 
 
+def test_who_waits_is_decided_again_over_http(client: Client, http: httpx.Client) -> None:
+    client.create_policy({**SPEC, "name": "few", "constraints": {"exposure_cap": 1}, "waiting_list": True})
+    client.activate("few")
+    first, second = client.decide("few", "old"), client.decide("few", "old", reference="second")
+    assert (first["decision"], second["decision"]) == ("accept", "wait")
+    client.outcome(first["id"], "success")
+    (entry,) = client.waiting("few")["waiting"]
+    assert (entry["id"], entry["accepts"], entry["reference"]) == (second["id"], True, "second")
+    assert [each["id"] for each in http.get("/v1/decisions?status=waiting&policy=few").json()["decisions"]] == [
+        second["id"]
+    ]
+    page = http.get(f"/decisions/{second['id']}").text
+    assert "Waiting" in page
+    assert f"/decisions/{second['id']}/again" in page
+    again = client.decide_again(second["id"])
+    assert (again["decision"], again["again"]) == ("accept", second["id"])
+    assert f"/decisions/{again['id']}" in http.get(f"/decisions/{second['id']}").text
+    with pytest.raises(ServiceError) as caught:
+        client.decide_again(second["id"])
+    assert (caught.value.status, caught.value.code) == (409, "decision_not_waiting")
+
+
 def test_answers_of_a_post(http: httpx.Client) -> None:
     answer = http.post("/v1/policies/cards/decisions", json={"segment": "young"})
     assert answer.status_code == 201

@@ -609,6 +609,43 @@ class Client:
             f"/v1/decisions/{_part('decision', decision)}/override", {"decision": choice, "by": by, "reason": reason}
         )
 
+    def waiting(self, policy: str, *, after: str | None = None, limit: int = 100) -> Json:
+        """List the individuals that wait for a place, longest first.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy. Its version must have a waiting list.
+        after : str, optional
+            The ``next`` of the page before.
+        limit : int, optional
+            The size of a page.
+
+        Returns
+        -------
+        dict
+            The ``waiting`` individuals, each with ``accepts`` (whether it would be accepted now), and the ``next``.
+        """
+        query = {"limit": str(limit), **({} if after is None else {"after": after})}
+        return self._get(f"/v1/policies/{_part('policy', policy)}/waiting", query)
+
+    def decide_again(self, decision: str, *, idempotency_key: str | None = None) -> Json:
+        """Decide a waiting individual again.
+
+        Parameters
+        ----------
+        decision : str
+            The id of the waiting decision.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            The new decision. Its ``again`` is the id of the waiting one.
+        """
+        return self._post(f"/v1/decisions/{_part('decision', decision)}/again", None, idempotency_key)
+
     def expire(self, policy: str, older_than_days: float) -> Json:
         """Stop waiting for outcomes that are overdue.
 

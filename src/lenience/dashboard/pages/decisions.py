@@ -14,8 +14,9 @@ from lenience.core.money import Money
 from lenience.dashboard.read_models.policy_status import policy_names
 from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import Visitor, checked_form, visitor_of
+from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.outcomes import Change, Kind, OverrideRequest
-from lenience.service.domain.answers import DecisionsPage, DecisionView, OutcomeAnswer
+from lenience.service.domain.answers import DecisionAnswer, DecisionsPage, DecisionView, OutcomeAnswer
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.state import realised_profit
@@ -26,9 +27,9 @@ from lenience.service.storage import schema
 
 Req = Request[Any, Any, Any]
 PAGE = 50
-STATUSES = ("pending", "success", "failure", "expired", "rejected")
+STATUSES = ("pending", "success", "failure", "expired", "rejected", "waiting", "replaced")
 Choice = FromQuery[Literal["accept", "reject", ""]]
-Status = FromQuery[Literal["pending", "success", "failure", "expired", "rejected", ""]]
+Status = FromQuery[Literal["pending", "success", "failure", "expired", "rejected", "waiting", "replaced", ""]]
 Text = Annotated[str, Parameter(max_length=200)]
 Cursor = Annotated[str, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z")]
 RECORDED = {
@@ -105,6 +106,17 @@ async def show(identity: DecisionId, request: Req) -> Response[bytes]:
 
     decision, money = await service.ask(ask)
     return page(request, "decision.html", decision=decision, money=money)
+
+
+@post("/decisions/{identity:str}/again", include_in_schema=False, status_code=303)
+async def again(identity: DecisionId, request: Req) -> Response[bytes]:
+    """Decide a waiting individual again, and show the new decision."""
+    await checked_form(request)
+    sender = make_sender(_may(request, "decide").actor, None, "", None)
+    answer = await request.app.state.service.perform(DecideAgain.of(sender, identity))
+    new = msgspec.json.decode(answer.body, type=DecisionAnswer)
+    still = "There is still no place. The applicant keeps waiting." if new.decision == "wait" else ""
+    return redirect(f"/decisions/{new.id}", still or f"The applicant was decided again: {new.decision}.")
 
 
 @post("/decisions/{identity:str}/{kind:str}", include_in_schema=False, status_code=303)
@@ -189,4 +201,4 @@ def _kind(name: str) -> Kind:
     return kind
 
 
-HANDLERS = [feed, show, record]
+HANDLERS = [feed, show, again, record]

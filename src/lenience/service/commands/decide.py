@@ -25,7 +25,7 @@ from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.open_loans import with_open_loans
 from lenience.service.domain.overall import UseChange
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
-from lenience.service.domain.rule import Counts, Verdict, at_risk_after
+from lenience.service.domain.rule import Counts, SegmentRule, Verdict, at_risk_after
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -167,7 +167,7 @@ class Decide:
                 if receipt.digest is not None:
                     event = msgspec.structs.replace(event, receipt=receipt.digest)
             seq = ledger.append(chain, event)
-            ledger.add_decision(event.id, chain.id, seq, event.version, event.decision == "accept", event.offer)
+            ledger.add_decision(event.id, chain.id, seq, event.version, event.decision, event.offer)
             if version.overall is not None and event.decision == "accept":
                 change = UseChange(1, 1, 0.0 if event.offer is None else event.offer.loss)
                 ledger.change_use(ledger.chains[record.chain], self.sender.actor, event.id, change)
@@ -191,9 +191,14 @@ class Decide:
         """Return the rank of a request. Only a ranked batch has ranks."""
         return None
 
-    def _after_ranking(self, verdict: Verdict, place: int) -> Verdict:
+    def _after_ranking(self, rule: SegmentRule, verdict: Verdict, place: int) -> Verdict:
         """Return the verdict after the ranking of the batch, if there is one."""
         return verdict
+
+    @property
+    def _again(self) -> str | None:
+        """The waiting decision that this command decides again, if it does."""
+        return None
 
     def _known(self, record: PolicyRecord) -> bool:
         """Return whether the cached policy has all requested segments. If not, it may have changed."""
@@ -216,7 +221,7 @@ class Decide:
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
         own = ledger.chains[record.chain] if version.overall is not None else None
         use = None if own is None else ledger.overall_use(own)
-        verdict = self._after_ranking(rule.decide(seen, chance, choices, use), place)
+        verdict = self._after_ranking(rule, rule.decide(seen, chance, choices, use), place)
         shadows: tuple[Shadow, ...] = ()
         if record.shadows:
             shadows = tuple(
@@ -227,7 +232,7 @@ class Decide:
                 ]
             )
         answer = decision_answer(
-            record.name, version.number, rule, seen, verdict, identity, ledger.time, warnings, choices
+            record.name, version.number, rule, seen, verdict, identity, ledger.time, warnings, choices, self._again
         )
         personal = None
         if request.reference is not None or request.features is not None:
@@ -260,8 +265,9 @@ class Decide:
             overall=use,
             overall_at=None if own is None else own.length,
             open=(seen.open, seen.open_outcomes, seen.open_successes) if seen.open else None,
+            again=self._again,
         )
-        counts.arrivals += 1
+        counts.arrivals += self._again is None  # who waited has arrived before
         if verdict.decision == "accept":
             counts.accepted += 1
             counts.pending += 1

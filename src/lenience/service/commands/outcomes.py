@@ -222,7 +222,7 @@ class RecordOutcomes:
         """Return the decision of an item, or raise a Problem."""
         if item.reference is not None:
             states = [ledger.decisions[decision] for decision in ledger.referred[item.reference]]
-            accepted = [state for state in states if state.status != schema.REJECTED]
+            accepted = [state for state in states if state.accepted]
             if len(accepted) != 1:
                 raise not_one([state.id for state in accepted])
             return accepted[0]

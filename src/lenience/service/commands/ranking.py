@@ -27,7 +27,7 @@ from lenience.service.domain.events import Rank
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.open_loans import with_open_loans
 from lenience.service.domain.problems import BadRequest
-from lenience.service.domain.rule import Counts, SegmentRule, Verdict, without_capacity
+from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import Version
 
@@ -124,10 +124,10 @@ class DecideRanked(Decide):
         ranking = self._ranked
         return Rank(ranking.order.index(place) + 1, len(ranking.order), ranking.index[place])
 
-    def _after_ranking(self, verdict: Verdict, place: int) -> Verdict:
-        if verdict.decision == "reject" or place in self._ranked.chosen:
+    def _after_ranking(self, rule: SegmentRule, verdict: Verdict, place: int) -> Verdict:
+        if verdict.decision != "accept" or place in self._ranked.chosen:
             return verdict
-        return without_capacity(verdict)
+        return rule.without_capacity(verdict)
 
     @property
     def _ranked(self) -> BatchRanking:

@@ -8,11 +8,12 @@ import msgspec
 
 from lenience.core.errors import InputError
 from lenience.service.domain import limits
-from lenience.service.domain.answers import Status
+from lenience.service.domain.answers import Status, choice_of
 from lenience.service.domain.clock import check_order, iso_time, read_time
 from lenience.service.domain.events import (
     Choice,
     Corrected,
+    Decision,
     Erased,
     Event,
     Expired,
@@ -45,7 +46,7 @@ class Transition:
 
     state: DecisionState
     status: Status
-    choice: Choice
+    choice: Decision
     kind: str
     recorded: bool
     successes: int = 0
@@ -115,6 +116,7 @@ class Transition:
         if self.kind == "override":
             assert self.override is not None
             assert self.personal is not None
+            assert self.choice != "wait"
             return Overridden(
                 at=at,
                 actor=actor,
@@ -149,6 +151,10 @@ def plan_outcome(
 ) -> Transition:
     """Plan the outcome of an acceptance. An expired outcome may still be recorded."""
     now = state.status if status is None else status
+    if now in (schema.WAITING, schema.REPLACED):
+        raise Conflict(
+            f"the decision {state.id} is {now}, not an acceptance, so it has no outcome", code="decision_not_accepted"
+        )
     if now == schema.REJECTED:
         raise Conflict(
             f"the decision {state.id} is to reject, so it has no outcome: override it to accept first",
@@ -233,32 +239,33 @@ def plan_correction(state: DecisionState, outcome: Outcome, own_date: int | None
 def plan_override(state: DecisionState, request: OverrideRequest) -> Transition:
     """Plan an override: an accepted decision becomes rejected and not pending, or the reverse."""
     choice = request.decision
-    if choice == choice_of(state):
+    if state.status == schema.REPLACED:
+        raise Conflict(f"the decision {state.id} was decided again: override the later one", code="decided_again")
+    if choice == choice_of(state.accepted, state.status):
         raise Conflict(f"the decision {state.id} is already to {choice}", code="already_decided")
     personal = Personal.of(None, request.reason)
     if choice == "accept":
         return Transition(
             state, "pending", choice, "override", True, pending=1, accepted=1, override=request, personal=personal
         )
-    if state.status not in (schema.PENDING, schema.EXPIRED):
+    if state.status not in (schema.PENDING, schema.EXPIRED, schema.WAITING):
         raise Conflict(
             f"the decision {state.id} has an outcome ({state.status}), so it can no longer be overridden",
             code="outcome_recorded",
         )
-    pending = -1 if state.status == schema.PENDING else 0
+    pending, accepted = -1 if state.status == schema.PENDING else 0, -1 if state.accepted else 0
     return Transition(
-        state, "rejected", choice, "override", True, pending=pending, accepted=-1, override=request, personal=personal
+        *(state, "rejected", choice, "override", True),
+        pending=pending,
+        accepted=accepted,
+        override=request,
+        personal=personal,
     )
 
 
 def plan_nothing(state: DecisionState, kind: str, *, recorded: bool) -> Transition:
     """Plan a transition that leaves the decision and the counts unchanged."""
-    return Transition(state, status_of(state), choice_of(state), kind, recorded)
-
-
-def choice_of(state: DecisionState) -> Choice:
-    """Return the current decision."""
-    return "accept" if state.accepted else "reject"
+    return Transition(state, status_of(state), choice_of(state.accepted, state.status), kind, recorded)
 
 
 def status_of(state: DecisionState) -> Status:

@@ -12,14 +12,14 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
 from lenience.service.domain.clock import iso_time
-from lenience.service.domain.events import Choice, State
+from lenience.service.domain.events import Decision, State
 from lenience.service.domain.reason_parts import PrincipalReason
 from lenience.service.domain.reasons import reasons
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.domain.state import DecisionState
 
-Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejected"]
+Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejected", "waiting", "replaced"]
 Reported: TypeAlias = Literal["late", "current"]
 
 
@@ -37,13 +37,16 @@ class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
 
     Where amounts differ, ``offer`` is the one to make, or the one that is rejected. ``expected_profit`` is its own,
     ``label_value`` is what its outcome is worth for later decisions, both in money. All three are null otherwise.
+
+    A decision to ``wait`` is neither: only a limit stands in the way, and the individual can be decided again.
+    ``again`` is the waiting decision that this one replaces.
     """
 
     id: str
     policy: str
     policy_version: int
     segment: str
-    decision: Choice
+    decision: Decision
     rule: str
     reason: str
     principal_reasons: list[PrincipalReason]
@@ -58,6 +61,7 @@ class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
     offer: OfferAnswer | None = None
     expected_profit: float | None = None
     label_value: Bounds | None = None
+    again: str | None = None
 
 
 class DecisionsAnswer(msgspec.Struct, frozen=True):
@@ -91,7 +95,7 @@ class OutcomeAnswer(msgspec.Struct, frozen=True):
     id: str
     policy: str
     segment: str
-    decision: Choice
+    decision: Decision
     status: Status
     recorded: bool  # false if it was recorded before
     belief: Belief
@@ -332,7 +336,7 @@ class ShadowView(msgspec.Struct, frozen=True):
     """The decision that a shadow version would have made."""
 
     version: int
-    decision: Choice
+    decision: Decision
     rule: str
     threshold: float
     limit: int | None
@@ -354,6 +358,7 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     by: str | None = None
     reason: str | None = None
     own_date: str | None = None  # of an outcome, an interim status or an imported decision
+    decision: str | None = None  # the later decision that replaced this one, or the decision itself
 
 
 class ImportedFrom(msgspec.Struct, frozen=True):
@@ -376,7 +381,7 @@ class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
     policy: str
     policy_version: int
     segment: str
-    decision: Choice
+    decision: Decision
     rule: str
     reason: str
     principal_reasons: list[PrincipalReason]
@@ -406,6 +411,8 @@ class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
     features: dict[str, float | str] | None
     erased: bool
     history: list[HistoryEntry]
+    again: str | None  # the waiting decision that this one replaces
+    replaced_by: str | None  # the later decision that replaces this one
 
 
 class DecisionEntry(msgspec.Struct, frozen=True):
@@ -415,11 +422,30 @@ class DecisionEntry(msgspec.Struct, frozen=True):
     policy: str
     policy_version: int
     segment: str
-    decision: Choice
+    decision: Decision
     status: Status
     decided_at: str
     reported: Reported | None = None
     imported: bool = False
+
+
+class WaitingEntry(msgspec.Struct, frozen=True):
+    """A waiting individual, and whether it would be accepted now."""
+
+    id: str
+    segment: str
+    rule: str
+    waiting_since: str
+    accepts: bool
+    offer: OfferAnswer | None
+    reference: str | None
+
+
+class WaitingPage(msgspec.Struct, frozen=True):
+    """The individuals that wait, longest first, and the id after which the next page starts."""
+
+    waiting: list[WaitingEntry]
+    next: str | None
 
 
 class DecisionsPage(msgspec.Struct, frozen=True):
@@ -459,6 +485,7 @@ def decision_answer(
     at: str,
     warnings: list[str],
     choices: Sequence[Offer] = (),
+    again: str | None = None,
 ) -> DecisionAnswer:
     """Return the answer to a decision. ``counts`` are those before it."""
     why, principal = reasons(rule, counts, verdict, choices)
@@ -482,7 +509,17 @@ def decision_answer(
         offer=offer_answer(verdict.offer),
         expected_profit=verdict.expected_profit,
         label_value=verdict.label_value,
+        again=again,
     )
+
+
+def choice_of(accepted: bool, status: str) -> Decision:
+    """Return the current decision. A waiting one was replaced, accepted or rejected later, or still waits.
+
+    >>> choice_of(True, "pending"), choice_of(False, "waiting"), choice_of(False, "rejected")
+    ('accept', 'wait', 'reject')
+    """
+    return "accept" if accepted else "wait" if status in ("waiting", "replaced") else "reject"
 
 
 def offer_answer(offer: Offer | None) -> OfferAnswer | None:
@@ -498,7 +535,7 @@ def outcome_answer(
         id=state.id,
         policy=policy,
         segment=rule.name,
-        decision="accept" if state.accepted else "reject",
+        decision=choice_of(state.accepted, state.status),
         status=state.status,  # type: ignore[arg-type]
         recorded=recorded,
         belief=rule.belief(counts),

@@ -16,6 +16,7 @@ from lenience.core.offers import Offer
 from lenience.service.domain.overall import OverallUse, UseChange
 
 Choice: TypeAlias = Literal["accept", "reject"]
+Decision: TypeAlias = Literal["accept", "reject", "wait"]  # wait: only a limit stands in the way
 Outcome: TypeAlias = Literal["success", "failure"]
 Interim: TypeAlias = Literal["late", "current"]  # statuses of an accepted individual whose outcome is pending
 State: TypeAlias = Literal["draft", "shadow", "active", "retired"]
@@ -25,7 +26,7 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
     """The decision that a shadow version would have made."""
 
     version: int
-    decision: Choice
+    decision: Decision
     rule: str
     limit: int | None
     probability: float
@@ -63,7 +64,7 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     pending: int
     successes: int
     failures: int
-    decision: Choice
+    decision: Decision
     rule: str
     limit: int | None
     probability: float
@@ -80,6 +81,7 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     overall: OverallUse | None = None  # what all segments had used, where limits over all of them matter
     overall_at: int | None = None  # the last event of the policy's chain before the decision
     open: tuple[int, float, float] | None = None  # open loans, and the outcomes and successes as which they count
+    again: str | None = None  # the waiting decision of the same applicant that this one replaces
 
 
 class Imported(_Event, frozen=True, tag="imported", kw_only=True, gc=False):
@@ -295,9 +297,11 @@ def read(text: str | bytes) -> Event:
 
 
 def decision_of(event: Event) -> str | None:
-    """Return the decision that a later event is about. The event of a decision itself is about none.
+    """Return the earlier decision that an event is about. The event of a decision is about the one it replaces, if any.
 
     >>> decision_of(Expired(at=1, actor="local", decision="d"))
     'd'
     """
-    return None if isinstance(event, Decided | Imported) else getattr(event, "decision", None) or None
+    if isinstance(event, Decided):
+        return event.again
+    return None if isinstance(event, Imported) else getattr(event, "decision", None) or None

@@ -14,7 +14,9 @@ from lenience.service.domain.reason_parts import (
     again_text,
     evidence,
     few_outcomes,
+    limit_reached,
     limit_text,
+    not_now,
     overall_text,
     pending_text,
     waiting_text,
@@ -46,7 +48,7 @@ def offer_reason(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: S
     if kind == ABOVE:
         return f"{verb}: {text.compared}. {text.earns}{out}"
     if kind in OVERALL:
-        return f"Reject {size} for now: {waiting_text(rule, kind, text.unit)}"
+        return f"{not_now(verdict, size)}: {waiting_text(rule, kind, text.unit)}"
     if kind == LEARNING:
         return f"{verb}: {text.compared}. {text.cost} One more outcome is worth {text.label} for later decisions.{out}"
     if kind == FLOOR:
@@ -56,22 +58,22 @@ def offer_reason(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: S
         )
     if kind == CAP:
         cap = f"the exposure cap is {rule.exposure_cap:,}"
-        return f"Reject {size} for now: {pending_text(counts)}, and {cap}. New outcomes make room."
+        return f"{not_now(verdict, size)}: {pending_text(counts)}, and {cap}. New outcomes make room."
     if kind == LOSS_CAP:
         return (
-            f"Reject {size} for now: the pending outcomes of this segment can lose {text.money(counts.at_risk)}, this "
-            f"offer {text.money(text.offer.loss)} more, and the cap is {text.money(rule.exposure_cap_amount or 0.0)}. "
-            "New outcomes make room."
+            f"{not_now(verdict, size)}: the pending outcomes of this segment can lose {text.money(counts.at_risk)}, "
+            f"this offer {text.money(text.offer.loss)} more, and the cap is "
+            f"{text.money(rule.exposure_cap_amount or 0.0)}. New outcomes make room."
         )
     if kind == LIMIT:
         return (
-            f"Reject {size} for now: {text.compared}. {text.cost} With {counted(counts.pending, 'outcome')} pending, "
-            f"one more is worth only {text.label}. The limit for this offer is {verdict.limit:,}. New outcomes make "
-            "room."
+            f"{not_now(verdict, size)}: {text.compared}. {text.cost} With {counted(counts.pending, 'outcome')} "
+            f"pending, one more is worth only {text.label}. The limit for this offer is {verdict.limit:,}. New "
+            "outcomes make room."
         )
     if kind == CAPACITY:
         return (
-            f"Reject {size} for now: {text.compared}. The batch was ranked, and better-ranked applicants used its "
+            f"{not_now(verdict, size)}: {text.compared}. The batch was ranked, and better-ranked applicants used its "
             "capacity or make one more outcome of this segment worth too little."
         )
     assert kind == BELOW
@@ -88,18 +90,18 @@ def offer_principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict)
         return []
     text = _Text(rule, counts, verdict)
     if verdict.rule in OVERALL:
-        return [PrincipalReason(f"{verdict.rule}_reached", overall_text(rule, verdict.rule, text.unit))]
+        return [limit_reached(f"{verdict.rule}_reached", overall_text(rule, verdict.rule, text.unit), verdict)]
     if verdict.rule == CAP:
         full = f"This segment has reached its cap of {counted(rule.exposure_cap or 0, 'open case')}."
-        return [PrincipalReason("exposure_cap_reached", full)]
+        return [limit_reached("exposure_cap_reached", full, verdict)]
     if verdict.rule == CAPACITY:
-        return [PrincipalReason("no_capacity", "Other applicants of the same batch were ranked higher.")]
+        return [limit_reached("no_capacity", "Other applicants of the same batch were ranked higher.", verdict)]
     if verdict.rule == LOSS_CAP:
         cap = text.money(rule.exposure_cap_amount or 0.0)
         full = f"With this offer, open cases of this segment could lose more than the cap of {cap}."
-        return [PrincipalReason("exposure_cap_amount_reached", full)]
+        return [limit_reached("exposure_cap_amount_reached", full, verdict)]
     full = f"This segment has reached its limit of {counted(verdict.limit or 0, 'open case')} for this offer."
-    reached = [PrincipalReason("exposure_limit_reached", full)] if verdict.rule == LIMIT else []
+    reached = [limit_reached("exposure_limit_reached", full, verdict)] if verdict.rule == LIMIT else []
     record = (
         f"For applicants in the same segment, {evidence(rule, counts)}. "
         f"The minimum for this offer is {percent(verdict.threshold)}."

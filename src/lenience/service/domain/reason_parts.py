@@ -17,6 +17,25 @@ class PrincipalReason(msgspec.Struct, frozen=True):
     text: str
 
 
+def not_now(verdict: Verdict, size: str = "") -> str:
+    """Return how the reason of a decision starts if only a limit stands in the way: the applicant waits if it can."""
+    if verdict.decision == "wait":
+        return f"Wait with {size}" if size else "Wait"
+    return f"Reject {size} for now" if size else "Reject for now"
+
+
+def limit_reached(code: str, text: str, verdict: Verdict) -> PrincipalReason:
+    """Return the reason that a limit is reached. It is about places, not about the applicant.
+
+    >>> limit_reached("exposure_cap_reached", "The cap is 9.", Verdict("reject", "exposure_cap", 9, 0.0, 0.5)).text
+    'The cap is 9. Applicants who are alike may be treated differently while this limit is reached.'
+    """
+    waits = " This applicant is on the waiting list." if verdict.decision == "wait" else ""
+    return PrincipalReason(
+        code, f"{text} Applicants who are alike may be treated differently while this limit is reached.{waits}"
+    )
+
+
 def evidence(rule: SegmentRule, counts: Counts) -> str:
     """Return the expected success rate of a segment and its evidence: outcomes, and the prior."""
     basis = rule.basis(counts)

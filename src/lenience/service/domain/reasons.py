@@ -15,7 +15,9 @@ from lenience.service.domain.reason_parts import (
     break_even_text,
     evidence,
     few_outcomes,
+    limit_reached,
     limit_text,
+    not_now,
     overall_text,
     pending_text,
     waiting_text,
@@ -77,12 +79,12 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
         return f"Reject: all {rule.table.horizon:,} acceptances of the horizon have been made."
     if kind == CAP:
         cap = f"the exposure cap is {rule.exposure_cap:,}"
-        return f"Reject for now: {pending_text(counts)}, and {cap}. New outcomes make room."
+        return f"{not_now(verdict)}: {pending_text(counts)}, and {cap}. New outcomes make room."
     if kind in OVERALL:
-        return f"Reject for now: {waiting_text(rule, kind, NO_MONEY)}"
+        return f"{not_now(verdict)}: {waiting_text(rule, kind, NO_MONEY)}"
     if kind == LIMIT:
         return (
-            f"Reject for now: {seen}, not above the break-even of {even}, and {pending_text(counts)}. "
+            f"{not_now(verdict)}: {seen}, not above the break-even of {even}, and {pending_text(counts)}. "
             f"The limit at this amount of evidence is {verdict.limit:,}. New outcomes make room."
         )
     assert kind == BELOW
@@ -115,14 +117,14 @@ def principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict) -> li
     )
     if kind == CAP:
         full = f"This segment has reached its cap of {counted(rule.exposure_cap or 0, 'open case')}."
-        return [PrincipalReason("exposure_cap_reached", full)]
+        return [limit_reached("exposure_cap_reached", full, verdict)]
     if kind in OVERALL:
-        return [PrincipalReason(f"{kind}_reached", overall_text(rule, kind, NO_MONEY))]
+        return [limit_reached(f"{kind}_reached", overall_text(rule, kind, NO_MONEY), verdict)]
     if kind == LIMIT:
         out = f"This segment has reached its limit of {counted(verdict.limit or 0, 'open case')}."
         below = f"{seen}. The break-even is {percent(cost)}."
         return [
-            PrincipalReason("exposure_limit_reached", out),
+            limit_reached("exposure_limit_reached", out, verdict),
             PrincipalReason("record_of_similar_applicants", below),
         ]
     return [short, *few_outcomes(rule, counts)]

@@ -18,14 +18,16 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
 from lenience.service.domain.capacity_price import CapacityBody
-from lenience.service.domain.events import Choice
+from lenience.service.domain.events import Decision
 from lenience.service.domain.offer_tables import Label, OfferTable
-from lenience.service.domain.overall import OverallLimits, OverallUse
+from lenience.service.domain.overall import OVERALL, OverallLimits, OverallUse
 from lenience.service.domain.solved_tables import SolvedTable
 
 ABOVE, LEARNING, FLOOR = "above_break_even", "worth_learning", "exploration_floor"
 BELOW, LIMIT, CAP, OVER = "below_threshold", "exposure_limit", "exposure_cap", "horizon_over"
 LOSS_CAP, CAPACITY = "exposure_cap_amount", "capacity"
+# The rules of rejections for a limit that makes room again. Applicants who are alike are then treated differently.
+FULL = frozenset({LIMIT, CAP, LOSS_CAP, CAPACITY, *OVERALL})
 
 
 @dataclass(slots=True)
@@ -74,7 +76,7 @@ class Verdict(NamedTuple):
     ``threshold`` is then the least success rate at which it is accepted.
     """
 
-    decision: Choice
+    decision: Decision
     rule: str
     limit: int | None
     probability: float
@@ -134,6 +136,7 @@ class SegmentRule:
     capacity: CapacityBody | None = None  # the price of what an acceptance uses
     overall: OverallLimits | None = None  # limits over all segments of the version
     past_outcomes: float = 0.0  # real outcomes that the prior holds
+    waiting_list: bool = False  # whether applicants wait, instead of being rejected, if only a limit is reached
     _last: list[DecisionBasis] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -203,12 +206,22 @@ class SegmentRule:
         do not matter, as for a shadow version.
         """
         if isinstance(self.table, OfferTable) and self.table.offers is not None:
-            return self._decide_offer(counts, draw, choices or self.table.choices, use)
+            return self._waiting(self._decide_offer(counts, draw, choices or self.table.choices, use))
         verdict = self._decide(counts, draw)
         full = None if use is None or self.overall is None else self.overall.full(use)
-        if full is None or verdict.decision == "reject":
+        if full is not None and verdict.decision == "accept":
+            verdict = verdict._replace(decision="reject", rule=full, probability=0.0)
+        return self._waiting(verdict)
+
+    def without_capacity(self, verdict: Verdict) -> Verdict:
+        """Return the verdict on an individual that would be accepted, but is not among the chosen ones of its batch."""
+        return self._waiting(verdict._replace(decision="reject", rule=CAPACITY, probability=0.0))
+
+    def _waiting(self, verdict: Verdict) -> Verdict:
+        """Put the individual on the waiting list if there is one, and if only a limit stands in the way."""
+        if not self.waiting_list or verdict.rule not in FULL:
             return verdict
-        return verdict._replace(decision="reject", rule=full, probability=0.0)
+        return verdict._replace(decision="wait")
 
     def _decide(self, counts: Counts, draw: float) -> Verdict:
         """Decide where all have one cost."""
@@ -288,7 +301,7 @@ class SegmentRule:
             return LOSS_CAP
         return self.overall.exceeded(use, offer) or LOSS_CAP
 
-    def _verdict(self, decision: Choice, rule: str, probability: float, offer: Offer, counts: Counts) -> Verdict:
+    def _verdict(self, decision: Decision, rule: str, probability: float, offer: Offer, counts: Counts) -> Verdict:
         assert isinstance(self.table, OfferTable)
         label, rate, cap = self.label(counts), self.basis(counts).rate, self.exposure_cap
         optimum = self.table.exposure_limit(offer, counts.good, counts.bad)
@@ -302,8 +315,3 @@ class SegmentRule:
             offer.expected_profit(rate),
             label.bounds,
         )
-
-
-def without_capacity(verdict: Verdict) -> Verdict:
-    """Return the rejection of an individual that would be accepted, but is not among the chosen ones of its batch."""
-    return verdict._replace(decision="reject", rule=CAPACITY, probability=0.0)

@@ -154,6 +154,11 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         | UnsetType
         | None
     ) = UNSET
+    waiting_list: (
+        Annotated[bool, Meta(description="Whether applicants wait, not rejected, if only a limit is reached")]
+        | UnsetType
+        | None
+    ) = UNSET
 
     def __post_init__(self) -> None:
         self._check_timing()

@@ -14,6 +14,7 @@ from litestar.params import FromQuery, JSONBody, Parameter, RawBody
 from litestar.response import Stream
 
 from lenience.core.errors import InputError
+from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import BatchRequest, Decide, DecisionRequest
 from lenience.service.commands.outcomes import (
     Change,
@@ -35,6 +36,8 @@ from lenience.service.domain.answers import (
     OutcomeAnswer,
     OutcomesAnswer,
     RankAnswer,
+    Status,
+    WaitingPage,
 )
 from lenience.service.domain.clock import read_time
 from lenience.service.domain.problems import BadRequest
@@ -51,7 +54,7 @@ Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
 Segment = Annotated[str | None, Plain]
 PolicyFilter = Annotated[str | None, NAME]
 ChoiceFilter = FromQuery[Literal["accept", "reject"] | None]
-StatusFilter = FromQuery[Literal["pending", "success", "failure", "expired", "rejected"] | None]
+StatusFilter = FromQuery[Status | None]
 Time = Annotated[
     str | None,
     Parameter(description="A date (midnight UTC) or a time (UTC unless it has an offset), ISO 8601"),
@@ -99,6 +102,36 @@ async def decide_ranked(
     sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/rank", data)
     command = DecideRanked(sent_by, name, data.decisions, False, capacity=data.capacity, budget=data.budget)
     return answered(await request.app.state.service.perform(command))
+
+
+@post(
+    "/decisions/{identity:str}/again", opt={"role": "decide"}, responses=documented(404, 409, 413, 415), tags=["decide"]
+)
+async def decide_again(
+    identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[DecisionAnswer]:
+    """Decide a waiting individual again, with the segment and the offers of the first request.
+
+    The answer is a new decision. The waiting one is ``replaced``, and the individual is not counted as a new arrival.
+    """
+    await require_empty_body(request)
+    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/decisions/{identity}/again", None)
+    return answered(await request.app.state.service.perform(DecideAgain.of(sent_by, identity)))
+
+
+@get("/policies/{name:str}/waiting", opt={"role": "read"}, responses=documented(404), tags=["decisions"])
+async def list_waiting(
+    name: PolicyName,
+    request: Req,
+    after: Annotated[
+        str | None, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z", description="next of a page")
+    ] = None,
+    limit: Annotated[int, Parameter(ge=1, le=1000)] = PAGE,
+) -> WaitingPage:
+    """List the individuals that wait for a place, longest first, and whether each would be accepted now."""
+    service = request.app.state.service
+    waiting: WaitingPage = await service.ask(lambda: service.queries.waiting(name, after, limit))
+    return waiting
 
 
 @changing("/decisions/{identity:str}/outcome", "outcome", "outcomes")
@@ -339,6 +372,8 @@ HANDLERS = [
     decide,
     decide_batch,
     decide_ranked,
+    decide_again,
+    list_waiting,
     record_outcome,
     correct,
     give_up,

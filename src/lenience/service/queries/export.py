@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select
 
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.clock import iso_time
-from lenience.service.domain.events import Choice, Decided, Imported, Observed, Overridden, read
+from lenience.service.domain.events import Decided, Decision, Imported, Observed, Overridden, read
 from lenience.service.domain.imported_rows import imported_reason
 from lenience.service.domain.reasons import overruled
 from lenience.service.domain.state import realised_profit
@@ -54,7 +54,7 @@ class ExportRow(msgspec.Struct, frozen=True):
     policy: str
     policy_version: int
     segment: str
-    decision: Choice
+    decision: Decision
     status: str
     decided_at: str
     arrivals: int
@@ -66,7 +66,7 @@ class ExportRow(msgspec.Struct, frozen=True):
     probability: float | None
     threshold: float | None
     reason: str
-    policy_decision: Choice
+    policy_decision: Decision
     overridden: bool
     overridden_at: str | None
     overridden_by: str | None

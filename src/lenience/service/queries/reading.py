@@ -23,6 +23,9 @@ from lenience.service.domain.answers import (
     SegmentView,
     ShadowView,
     VersionView,
+    WaitingEntry,
+    WaitingPage,
+    choice_of,
     offer_answer,
 )
 from lenience.service.domain.clock import iso_time, now
@@ -165,7 +168,7 @@ class Queries:
             policy=name,
             policy_version=row.version,
             segment=chain.segment,
-            decision="accept" if row.accepted else "reject",
+            decision=choice_of(bool(row.accepted), row.status),
             rule=first.rule,
             reason=_reason_after_overrides(first.reason, history),
             principal_reasons=principal_reasons(rule, counts, verdict),
@@ -207,7 +210,42 @@ class Queries:
             features=features,
             erased=first.personal is not None and own is None,
             history=history,
+            again=first.again,
+            replaced_by=next((entry.decision for entry in history[1:] if entry.kind == "decision"), None),
         )
+
+    def waiting(self, name: str, after: str | None, size: int) -> WaitingPage:
+        """Return the individuals that wait for a place, longest first, and whether each would be accepted now."""
+        decisions, events, personal = schema.decision, schema.event, schema.personal
+        with self.store.read() as connection:
+            record = self.registry.load(connection, name)
+            where = (decisions.c.status == schema.WAITING) & decisions.c.chain_id.in_(list(record.segments.values()))
+            if after is not None:
+                where &= decisions.c.id > after
+            at = (events.c.chain_id == decisions.c.chain_id) & (events.c.seq == decisions.c.seq)
+            beside = (personal.c.chain_id == decisions.c.chain_id) & (personal.c.seq == decisions.c.seq)
+            columns = (decisions.c.id, decisions.c.chain_id, decisions.c.at, events.c.body, personal.c.reference)
+            joined = select(*columns).join_from(decisions, events, at).outerjoin(personal, beside)
+            rows = connection.execute(joined.where(where).order_by(decisions.c.id).limit(size + 1)).all()
+            chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
+            version = record.active
+            limited = version is not None and version.overall is not None
+            use = read_overall_use(connection, record.chain).at(now()) if limited else None
+        by_chain = {row.id: row for row in chains}
+        waiting = []
+        for row in rows[:size]:
+            chain, first = by_chain[row.chain_id], read(row.body)
+            assert isinstance(first, Decided)
+            rule = None if version is None else version.rules.get(chain.segment)
+            accepts = False
+            if rule is not None and (first.offers or not rule.needs_offer):
+                counts = Counts(*chain[6:12])
+                counts = with_open_loans(counts, decode_open_loans(chain.open_loans), version.number if version else 0)
+                accepts = rule.decide(counts, 1.0, first.offers, use).decision == "accept"
+            offer = offer_answer(first.offer)
+            since = iso_time(row.at)
+            waiting.append(WaitingEntry(row.id, chain.segment, first.rule, since, accepts, offer, row.reference))
+        return WaitingPage(waiting, waiting[-1].id if len(rows) > size else None)
 
     def page(self, filters: Filters, after: str | None, size: int, newest: bool = False) -> DecisionsPage:
         """Return a page of decisions, oldest first or newest first."""
@@ -285,7 +323,7 @@ class Queries:
                     entry, choice=event.choice, by=event.by, reason=None if note is None else note.details
                 )
             elif isinstance(event, Decided):
-                entry = msgspec.structs.replace(entry, choice=event.decision)
+                entry = msgspec.structs.replace(entry, choice=event.decision, decision=event.id)
             elif isinstance(event, Erased):
                 notes.pop(seq, None)
             history.append(entry)
@@ -351,7 +389,7 @@ class Queries:
             policy=policy,
             policy_version=row.version,
             segment=segment,
-            decision="accept" if row.accepted else "reject",
+            decision=choice_of(bool(row.accepted), row.status),
             status=row.status,
             decided_at=iso_time(row.at),
             reported=row.reported,
@@ -394,7 +432,7 @@ def _imported_view(
         policy=policy,
         policy_version=row.version,
         segment=segment,
-        decision="accept" if row.accepted else "reject",
+        decision=choice_of(bool(row.accepted), row.status),
         rule="imported",
         reason=_reason_after_overrides(reason, history),
         principal_reasons=[],
@@ -424,6 +462,8 @@ def _imported_view(
         features=None if personal is None or personal.details is None else msgspec.json.decode(personal.details),
         erased=event.personal is not None and personal is None,
         history=history,
+        again=None,
+        replaced_by=None,
     )
 
 

@@ -42,7 +42,7 @@ from lenience.service.domain.open_loans import (
 )
 from lenience.service.domain.overall import OverallUse
 from lenience.service.domain.problems import Damaged
-from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after, without_capacity
+from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.queries.imported_tally import ImportedTally
 from lenience.service.queries.overall_recomputation import OverallRecomputation
@@ -56,6 +56,11 @@ AT_A_TIME = 2_000
 IMPORTED = {  # the statuses that an imported decision can have
     "accept": (schema.PENDING, schema.SUCCESS, schema.FAILURE, schema.EXPIRED),
     "reject": (schema.REJECTED,),
+}
+
+OVERRIDABLE = {  # the statuses from which a person can override a decision
+    "accept": (schema.REJECTED, schema.WAITING),
+    "reject": (schema.PENDING, schema.EXPIRED, schema.WAITING),
 }
 
 
@@ -262,10 +267,10 @@ class SegmentRecomputation:
 
     def _overridden(self, where: str, seq: int, event: Overridden, life: ExpectedDecision) -> None:
         accept = event.choice == "accept"
-        if accept == life.accepted or (not accept and life.status not in (schema.PENDING, schema.EXPIRED)):
+        if life.status not in OVERRIDABLE[event.choice]:
             self.report(where, f"an override to {event.choice} of a decision that is {life.status}")
             return
-        self.counts.accepted += 1 if accept else -1
+        self.counts.accepted += accept - life.accepted
         if accept:
             self._change_pending(1, life)
         else:
@@ -310,7 +315,7 @@ class SegmentRecomputation:
             if timed and (self.open_loans is None or not self.open_loans.is_current(event.at, [event.version])):
                 self.report(where, "the open loans of the segment were not counted on that day")
             if event.rank is not None and event.rule == CAPACITY and verdict.decision == "accept":
-                verdict = without_capacity(verdict)
+                verdict = rule.without_capacity(verdict)
             if verdict != logged:
                 self.report(
                     where, describe_differences(logged, verdict, "in the log", f"by policy version {event.version}")
@@ -318,16 +323,25 @@ class SegmentRecomputation:
             self._shadows(where, event, previous)
         if event.id in self.expected_decisions:
             self.report(where, f"the decision {event.id} was made before")
-        accepted = event.decision == "accept"
-        status = schema.PENDING if accepted else schema.REJECTED
+        accepted, status = event.decision == "accept", schema.NEW_STATUS[event.decision]
         life = ExpectedDecision(seq, event.version, event.at, accepted, status, *_terms(event.offer))
-        self.counts.arrivals += 1
+        self.counts.arrivals += event.again is None
+        if event.again is not None:
+            self._replace(where, event.again)
         self.counts.accepted += accepted
         if accepted:
             self._change_pending(1, life)
         self.expected_decisions[event.id] = life
         if event.personal is not None:
             self._commit(seq, event.id, event.personal)
+
+    def _replace(self, where: str, waiting: str) -> None:
+        """Note that a waiting decision was decided again."""
+        life = self.expected_decisions.get(waiting)
+        if life is None or life.status != schema.WAITING:
+            self.report(where, f"it decides {waiting} again, which does not wait")
+        else:
+            life.status = schema.REPLACED
 
     def _open_loans(self, where: str, seq: int, event: OpenLoansCounted) -> None:
         """Count the open loans by age again, and compare what they say under each version."""

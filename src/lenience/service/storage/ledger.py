@@ -16,6 +16,7 @@ from lenience.core.offers import Offer
 from lenience.service.domain.chain import link
 from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.events import (
+    Decision,
     Erased,
     Event,
     Imported,
@@ -140,12 +141,12 @@ class Ledger:
         return (read(text) for own, _, text, _, _ in self._events if own == chain)
 
     def add_decision(
-        self, identity: str, chain: int, seq: int, version: int, accepted: bool, offer: Offer | None = None
+        self, identity: str, chain: int, seq: int, version: int, decision: Decision, offer: Offer | None = None
     ) -> None:
         """Add the row of a new decision, which no other command of this transaction can refer to."""
-        status = schema.PENDING if accepted else schema.REJECTED
+        status, accepted = schema.NEW_STATUS[decision], int(decision == "accept")
         amount, cost = (None, None) if offer is None else (offer.amount, offer.cost)
-        row = (identity, chain, seq, version, self.now, int(accepted), status, amount, cost, None, None, None)
+        row = (identity, chain, seq, version, self.now, accepted, status, amount, cost, None, None, None)
         self._decisions.append(row)
 
     def add_imported(self, event: Imported, chain: int, seq: int, reference: str | None) -> None:
@@ -252,7 +253,8 @@ class Ledger:
             for state in some:
                 places.setdefault(state.chain, []).append(state.seq)
             query = _about(some, schema.event.c.about, schema.event.c.chain_id, schema.event.c.seq)
-            for about, chain, seq in self.connection.execute(query):
+            # A decision that replaces an erased one has personal data of its own.
+            for about, chain, seq in self.connection.execute(query.where(schema.LATER_EVENT)):
                 if seq < until[about]:
                     places[chain].append(seq)
         personal = schema.personal

@@ -221,6 +221,7 @@ class PolicyCache:
                     capacity,
                     overall,
                     past[segment.name],
+                    bool(specification.waiting_list),
                 )
                 for segment in stored
             },

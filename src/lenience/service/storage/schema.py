@@ -34,6 +34,8 @@ metadata = MetaData()
 
 SYSTEM_CHAIN = 1
 PENDING, SUCCESS, FAILURE, EXPIRED, REJECTED = "pending", "success", "failure", "expired", "rejected"
+WAITING, REPLACED = "waiting", "replaced"  # on the waiting list; decided again since
+NEW_STATUS = {"accept": PENDING, "reject": REJECTED, "wait": WAITING}  # of a new decision
 
 policy = Table(
     "policy",
@@ -99,6 +101,7 @@ Index("event_override", event.c.chain_id, event.c.seq, sqlite_where=OVERRIDE, po
 
 # Decisions of the policy and imported ones: their events state the counts before them.
 STATES_COUNTS = text("""substr(body, 1, 18) IN ('{"kind":"decision"', '{"kind":"imported"')""")
+LATER_EVENT = text("""substr(body, 1, 18) NOT IN ('{"kind":"decision"', '{"kind":"imported"')""")
 
 decision = Table(
     "decision",
@@ -125,6 +128,15 @@ Index(
     decision.c.id,
     sqlite_where=decision.c.status == PENDING,
     postgresql_where=decision.c.status == PENDING,
+)
+
+# Waiting decisions, longest first, for the waiting list.
+Index(
+    "decision_waiting",
+    decision.c.chain_id,
+    decision.c.id,
+    sqlite_where=decision.c.status == WAITING,
+    postgresql_where=decision.c.status == WAITING,
 )
 
 personal = Table(

@@ -1,0 +1,140 @@
+"""The waiting list: who is left out by a limit alone waits, and is decided again when there is room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from engines import Engine
+from lenience.service.commands.again import DecideAgain
+from lenience.service.domain.offer_requests import OfferRequest
+from lenience.service.domain.problems import Conflict, NotFound
+from lenience.service.domain.receipts import make_sender
+from lenience.service.storage import schema
+from serving import OFFERS
+
+CAPPED: dict[str, Any] = {"constraints": {"exposure_cap": 1}, "waiting_list": True}
+
+
+def again(engine: Engine, decision: str, key: str | None = None) -> dict[str, Any]:
+    return engine.call(DecideAgain.of(make_sender("tester", key, decision, None), decision))
+
+
+def test_an_applicant_waits_and_is_accepted_when_a_place_is_free(engine: Engine) -> None:
+    engine.create(**CAPPED)
+    first = engine.decide(reference="first")
+    second = engine.decide(reference="second")
+    assert (first["decision"], second["decision"], second["rule"]) == ("accept", "wait", "exposure_cap")
+    assert engine.queries.decision(second["id"]).status == "waiting"
+    (entry,) = engine.queries.waiting("cards", None, 10).waiting
+    assert (entry.id, entry.segment, entry.reference, entry.accepts) == (second["id"], "young", "second", False)
+
+    engine.outcome(first["id"], "success")
+    assert engine.queries.waiting("cards", None, 10).waiting[0].accepts
+    new = again(engine, second["id"])
+    assert (new["decision"], new["again"]) == ("accept", second["id"])
+    assert not engine.queries.waiting("cards", None, 10).waiting
+    old, view = engine.queries.decision(second["id"]), engine.queries.decision(new["id"])
+    assert (old.decision, old.status, old.replaced_by) == ("wait", "replaced", new["id"])
+    assert (view.again, view.reference, view.replaced_by) == (second["id"], "second", None)
+    # Who waited has arrived once, although decided twice.
+    assert engine.queries.policy("cards").segments[0].arrivals == 2
+    assert engine.audit().whole
+
+
+def test_waiting_again_makes_the_newest_decision_the_one_that_waits(engine: Engine) -> None:
+    engine.create(**CAPPED)
+    engine.decide()
+    waiting = engine.decide()
+    new = again(engine, waiting["id"], key="once")
+    assert new["decision"] == "wait"
+    assert again(engine, waiting["id"], key="once") == new  # a repeated request changes nothing
+    with pytest.raises(Conflict) as refused:
+        again(engine, waiting["id"])
+    assert refused.value.code == "decision_not_waiting"
+    assert [entry.id for entry in engine.queries.waiting("cards", None, 10).waiting] == [new["id"]]
+    assert engine.audit().whole
+
+
+def test_only_a_waiting_decision_is_decided_again(engine: Engine) -> None:
+    engine.create(constraints={"exposure_cap": 1})  # without a waiting list
+    engine.decide()
+    rejected = engine.decide()
+    assert rejected["decision"] == "reject"
+    with pytest.raises(Conflict):
+        again(engine, rejected["id"])
+    with pytest.raises(NotFound):
+        again(engine, "00000000-0000-7000-8000-000000000000")
+    assert "treated differently" in rejected["principal_reasons"][0]["text"]
+
+
+def test_a_waiting_decision_has_no_outcome_and_a_person_can_settle_it(engine: Engine) -> None:
+    engine.create(**CAPPED)
+    engine.decide()
+    one, two = engine.decide(), engine.decide()
+    with pytest.raises(Conflict) as refused:
+        engine.outcome(one["id"], "success")
+    assert refused.value.code == "decision_not_accepted"
+    assert engine.override(one["id"], "reject")["status"] == "rejected"
+    assert engine.override(two["id"], "accept")["status"] == "pending"
+    assert engine.counts()[2] == 2
+    with pytest.raises(Conflict):
+        again(engine, two["id"])
+    assert not engine.queries.waiting("cards", None, 10).waiting
+    assert engine.audit().whole
+
+
+def test_a_replaced_decision_cannot_be_overridden(engine: Engine) -> None:
+    engine.create(**CAPPED)
+    engine.decide()
+    waiting = engine.decide()
+    again(engine, waiting["id"])
+    with pytest.raises(Conflict) as refused:
+        engine.override(waiting["id"], "accept")
+    assert refused.value.code == "decided_again"
+
+
+def test_a_rejection_on_the_record_does_not_wait(engine: Engine) -> None:
+    engine.create(objective={"type": "discounted", "cost": 0.95, "discount": 0.5}, waiting_list=True)
+    made = engine.decide()
+    assert (made["decision"], made["rule"]) == ("reject", "below_threshold")
+
+
+def test_offers_that_do_not_fit_wait(engine: Engine) -> None:
+    engine.create(objective=OFFERS, constraints={"exposure_cap_amount": 450}, waiting_list=True)
+    offer = OfferRequest(amount=500, cost=0.8)
+    first, second = engine.decide(offer=offer), engine.decide(offer=offer)
+    assert (first["decision"], second["decision"], second["rule"]) == ("accept", "wait", "exposure_cap_amount")
+    engine.outcome(first["id"], "success")
+    new = again(engine, second["id"])
+    assert (new["decision"], new["offer"]["amount"]) == ("accept", 500)
+    assert engine.audit().whole
+
+
+def test_erasing_the_waiting_decision_keeps_the_data_of_the_later_one(engine: Engine) -> None:
+    engine.create(**CAPPED)
+    engine.decide()
+    waiting = engine.decide(reference="mine")
+    new = again(engine, waiting["id"])
+    engine.erase(waiting["id"])
+    assert engine.queries.decision(waiting["id"]).erased
+    assert engine.queries.decision(new["id"]).reference == "mine"
+    engine.erase(new["id"])
+    later = again(engine, new["id"])
+    assert engine.queries.decision(later["id"]).reference is None
+    assert engine.audit().whole
+
+
+def test_the_audit_notices_a_waiting_decision_that_was_changed(engine: Engine) -> None:
+    engine.create(**CAPPED)
+    engine.decide()
+    waiting = engine.decide()
+    row = schema.decision.c.id == waiting["id"]
+    with engine.store.write() as connection:
+        connection.execute(update(schema.decision).where(row).values(status=schema.REJECTED))
+    (finding,) = engine.audit().findings
+    assert waiting["id"] in finding.where
+    with engine.store.write() as connection:
+        connection.execute(update(schema.decision).where(row).values(status=schema.WAITING))

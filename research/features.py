@@ -35,7 +35,8 @@ from lenience.policies.features.baselines import (
     UpperBoundRule,
 )
 from lenience.policies.features.policy import FeaturePolicy
-from lenience.simulation.replay import OURS, default_policies, half_width, replay
+from lenience.simulation.replay import OURS, default_policies, replay
+from lenience.simulation.replay_result import half_width
 from research.datasets import DATASETS, load
 from research.feature_tables import DEFAULTS, SAME, StudyCell, behind, defaults, tables
 

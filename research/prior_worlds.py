@@ -25,7 +25,8 @@ from lenience.core.validation import whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.objectives.discounted import Discounted
 from lenience.policies.features.baseline_rules import EPSILON, GREEDY, LENIENT, OPTIMISM, THOMPSON, UCB
-from lenience.simulation.replay import FULL_INFORMATION, OURS, half_width
+from lenience.simulation.replay import FULL_INFORMATION, OURS
+from lenience.simulation.replay_result import half_width
 from lenience.solvers.stopping.threshold_table import threshold_table
 
 KNOWN = "knows p"

@@ -36,7 +36,7 @@ from lenience.objectives.discounted import Discounted
 from lenience.policies.features.base import SelectivePolicy
 from lenience.policies.features.baselines import GreedyRule
 from lenience.policies.features.policy import FeaturePolicy
-from lenience.simulation.replay import half_width
+from lenience.simulation.replay_result import half_width
 from research.datasets import DATASETS, Dataset, load
 
 PAGE = Path(__file__).parent / "selected-history.md"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from scipy.integrate import quad
 from lenience import Discounted, FeaturePolicy, Offers, off_policy
 from lenience.analysis.off_policy import FEWEST, OffPolicy, RewardEstimate
 from lenience.core.money import Money
+from lenience.core.offer_rows import OfferRows
 from rejections import rejected
 
 Array = NDArray[np.float64]
@@ -259,7 +262,7 @@ def test_either_a_cost_or_offers() -> None:
         off_policy(pi, a, e, y, 0.6, offers=(1.0, 0.6))
     with rejected("amount", "length_mismatch"):
         off_policy(pi, a, e, y, offers=([1.0], 0.6))
-    with rejected("offers", "unsupported_offers"):
+    with rejected("made", "missing"):
         off_policy(pi, a, e, y, offers=Offers.menu([1, 2], [0.5, 0.6]))
 
 
@@ -281,3 +284,109 @@ def test_the_log_of_a_policy_with_offers_is_evaluated() -> None:
     earned = np.where(X[:, 0] > 0, amounts * (1 / (1 + np.exp(-1.5 * X[:, 0] - 0.5)) - 0.6), 0.0).mean()
     assert result.doubly_robust is not None
     assert result.doubly_robust.lower < earned < result.doubly_robust.upper
+
+
+def chosen_offers(rows: int, seed: int) -> dict[str, Any]:
+    """Draw a log that offers 900 or 90 at random, where the success rate depends on the offer."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows)
+    chances = np.column_stack((np.where(x > 0, 0.6, 0.1), np.where(x > 0, 0.3, 0.4)))
+    u = rng.random(rows)
+    made = np.where(u < chances[:, 0], 0.0, np.where(u < chances.sum(axis=1), 1.0, np.nan))
+    rates = 1 / (1 + np.exp(-np.column_stack((x - 0.5, x + 1.0))))
+    a = ~np.isnan(made)
+    y = np.where(a, rng.random(rows) < rates[np.arange(rows), np.where(a, made, 0).astype(int)], np.nan)
+    return {"x": x, "chances": chances, "made": made, "accepted": a, "outcomes": y, "rates": rates}
+
+
+MENU = Offers.menu([900, 90], [0.6, 0.5])
+
+
+def test_only_rows_with_the_proposed_offer_count() -> None:
+    log = chosen_offers(4000, 1)
+    x, made, y, chances = log["x"], log["made"], log["outcomes"], log["chances"]
+    chosen = np.where(x > 0.5, 0, 1)
+    pi = np.where(x > -0.5, 0.8, 0.0)
+    result = off_policy(pi, log["accepted"], chances, y, offers=MENU, made=made, chosen=chosen, X=x[:, None])
+    terms, logged = [], []
+    for i in range(4000):
+        a, c = (900.0, 0.6) if chosen[i] == 0 else (90.0, 0.5)
+        terms.append(pi[i] * a * (y[i] - c) / chances[i, chosen[i]] if made[i] == chosen[i] else 0.0)
+        logged.append(0.0 if np.isnan(made[i]) else (900 * (y[i] - 0.6) if made[i] == 0 else 90 * (y[i] - 0.5)))
+    assert result.inverse_propensity.value == pytest.approx(np.mean(terms))
+    assert result.logged.value == pytest.approx(np.mean(logged))
+    amounts, costs = np.where(chosen == 0, 900.0, 90.0), np.where(chosen == 0, 0.6, 0.5)
+    truth = float(np.mean(pi * amounts * (log["rates"][np.arange(4000), chosen] - costs)))
+    assert result.doubly_robust is not None
+    assert result.doubly_robust.lower < truth < result.doubly_robust.upper
+    assert result.inverse_propensity.lower < truth < result.inverse_propensity.upper
+    # To count outcomes of the other offer would give a wrong answer, because the success rate depends on the offer.
+    any_offer = np.where(log["accepted"], pi * amounts * (np.nan_to_num(y) - costs) / chances.sum(axis=1), 0.0).mean()
+    assert not result.inverse_propensity.lower < any_offer < result.inverse_propensity.upper
+
+
+def test_a_menu_of_one_offer_is_that_offer() -> None:
+    x, e, a, y, _ = logged(900, 2)
+    pi = (x > 0.3).astype(float)
+    plain = off_policy(pi, a, e, y, offers=(900.0, 0.6), X=x[:, None])
+    menus = OfferRows(np.tile([900.0, 5.0], 900), np.tile([0.6, 0.5], 900), np.arange(901) * 2)
+    one = off_policy(
+        pi, a, np.column_stack((e, np.zeros(900))), y, offers=menus, X=x[:, None], made=np.zeros(900),
+        chosen=np.zeros(900),
+    )  # fmt: skip
+    assert one == plain
+
+
+def test_choices_that_the_log_cannot_answer_are_rejected() -> None:
+    log = chosen_offers(600, 3)
+    rows = (log["accepted"], log["chances"], log["outcomes"])
+    given: dict[str, Any] = {"offers": MENU, "made": log["made"], "chosen": np.zeros(600)}
+    never = log["chances"] * [1.0, 0.0]
+    with rejected("propensity"):  # an offer was made whose probability is 0
+        off_policy(np.ones(600), rows[0], never, rows[2], **given)
+    full = np.where(log["made"] == 1, np.nan, log["made"])
+    only = (~np.isnan(full), never, np.where(np.isnan(full), np.nan, log["outcomes"]))
+    with rejected("propensity", "insufficient_data"):  # the log never offers what the proposal would
+        off_policy(np.ones(600), *only, offers=MENU, made=full, chosen=np.ones(600))
+    for wrong, field in (({"chosen": None}, "chosen"), ({"made": None}, "made")):
+        with rejected(field, "missing"):
+            off_policy(np.ones(600), *rows, **given | wrong)
+    with rejected("chosen", "invalid_value"):
+        off_policy(np.ones(600), *rows, **given | {"chosen": np.full(600, 2)})
+    with rejected("propensity", "length_mismatch"):
+        off_policy(np.ones(600), rows[0], log["chances"].sum(axis=1), rows[2], **given)
+    with rejected("propensity"):
+        off_policy(np.ones(600), rows[0], 2 * log["chances"], rows[2], **given)
+    with rejected("chosen", "conflicting_fields"):
+        off_policy(np.ones(600), rows[0], log["chances"][:, 0] + 0.2, rows[2], 0.6, chosen=np.zeros(600))
+
+
+def test_the_command_reads_shares_of_an_amount(run: Any, tmp_path: Path) -> None:
+    log = chosen_offers(900, 4)
+    lines = ["x,won,lost,accepted,outcome,p_full,p_tenth,share"]
+    for i in range(900):
+        a, made = int(log["accepted"][i]), log["made"][i]
+        share = "" if not a else ("1" if made == 0 else "0.1")
+        outcome = f"{log['outcomes'][i]:.0f}" if a else ""
+        lines.append(f"{log['x'][i]:.4f},360,540,{a},{outcome},{log['chances'][i, 0]},{log['chances'][i, 1]},{share}")
+    file = tmp_path / "log.csv"
+    file.write_text("\n".join(lines))
+    words = ("offpolicy", str(file), "--gain", "won", "--loss", "lost", "--score", "x", "--at-least", "0")
+    choice = ("--offer-propensity", "1=p_full", "--offer-propensity", "0.1=p_tenth", "--made", "share")
+    code, out, _ = run(*words, *choice, "--proposed-offer", "0.1", "--json")
+    assert code == 0
+    x = np.array([float(f"{one:.4f}") for one in log["x"]])
+    result = off_policy(
+        (x >= 0).astype(float), log["accepted"], log["chances"], log["outcomes"], made=log["made"],
+        chosen=np.ones(900), offers=Offers.menu([900, 90], [0.6, 0.6]),
+    )  # fmt: skip
+    assert json.loads(out)["inverse_propensity"]["value"] == pytest.approx(result.inverse_propensity.value)
+    for extra, part in (
+        ((*choice, "--proposed-offer", "0.5"), "--proposed-offer"),
+        (choice, "--proposed-offer"),
+        (("--made", "share"), "--offer-propensity"),
+        (("--offer-propensity", "p_full", "--made", "share", "--proposed-offer", "1"), "--offer-propensity"),
+    ):
+        code, _, error = run(*words, *extra)
+        assert code == 2
+        assert part in error

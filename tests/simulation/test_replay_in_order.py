@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from lenience import Delayed, Discounted, FiniteHorizon, InputError, replay
 from lenience.reports.replay_report import describe_best, describe_periods, write_replay_report
-from lenience.simulation.replay import ReplayResult
 from lenience.simulation.replay_periods import periods_of
+from lenience.simulation.replay_result import ReplayResult
 from lenience.simulation.replay_table import period_table
 from rejections import rejected
 

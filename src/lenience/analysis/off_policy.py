@@ -20,6 +20,11 @@ Offers. If amounts at stake a and break-evens c differ from row to row, the rewa
 Estimates are then in money. An acceptance counts by its weight times its amount where it matters how many carry the
 estimate, because one large loan can carry it as well as one small propensity.
 
+Menus. If rows offer a choice, an action is to accept with one offer. The outcome is known for the offer that was made
+only, so A is 1 if the individual was accepted with the offer that the proposal would make, and e is the probability of
+that. Rows with another offer count for neither estimate's correction. A log that never made the proposal's offer has
+e = 0 there: no overlap.
+
 If the logging policy learns, its propensities depend on earlier outcomes. Each term still has the right mean given the
 past, if propensities were recorded when the decision was made, so the inverse-propensity estimate is unbiased. Its
 interval holds only in the long run and if acceptance does not die out: keep a floor of exploration. The models of the
@@ -37,7 +42,7 @@ small ``explore`` probability, and the next proposal can be evaluated.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -193,6 +198,8 @@ def off_policy(
     folds: int = 5,
     offers: Any = None,
     *,
+    made: ArrayLike | None = None,
+    chosen: ArrayLike | None = None,
     success: Words = None,
     failure: Words = None,
     pending: Words = None,
@@ -206,7 +213,8 @@ def off_policy(
     accepted : array_like
         Whether each individual was accepted.
     propensity : array_like
-        The probability with which the logging policy accepted each individual.
+        The probability with which the logging policy accepted each individual. If rows have menus, by offer: for each
+        row, the probability of accepting with each offer of its menu.
     outcomes : array_like
         The outcome of each accepted individual: 0 or 1, or words such as "repaid" and "default". Missing (None or NaN)
         means not known yet. Values of the rejected are ignored.
@@ -220,7 +228,14 @@ def off_policy(
         The number of folds of the cross-fitting.
     offers : optional
         Instead of the cost: the offer of each row, as a pair of columns (amounts at stake, break-evens) or a list of
-        :class:`~lenience.Offer`. Estimates are then in money; ``result.describe(Money(1, "$"))`` shows them so.
+        :class:`~lenience.Offer`. Estimates are then in money; ``result.describe(Money(1, "$"))`` shows them so. A row
+        may also have a menu to choose from, ``Offers.menu(…)``. A row then counts for the proposal only if the log made
+        the offer that the proposal would make, because the outcome of another offer is not known.
+    made : array_like, optional
+        If rows have menus: the position in its menu of the offer that was made, from 0. Values of the rejected are
+        ignored.
+    chosen : array_like, optional
+        If rows have menus: the position of the offer that the proposal would make. Ignored where ``proposed`` is 0.
     success, failure, pending : str or sequence, optional
         Outcomes that mean success, failure, and "not known yet", in addition to the usual words. A value without a
         meaning raises an error.
@@ -233,8 +248,8 @@ def off_policy(
     Raises
     ------
     InputError
-        If an argument is invalid, the log does not overlap with the proposal, it holds too few acceptances, or the
-        proposal repeats the decisions of the log.
+        If an argument is invalid, the log does not overlap with the proposal (it never made the offers that the
+        proposal would make), it holds too few acceptances, or the proposal repeats the decisions of the log.
 
     Examples
     --------
@@ -247,20 +262,67 @@ def off_policy(
     >>> print(result.statement)
     The proposal would have earned more: +0.04... per arrival, 95% interval +0.03... to +0.0..., from 4,000 arrivals
     worth 1,215 acceptances.
+
+    A log that offered half of the applicants a tenth of the amount, and a proposal to do so always:
+
+    >>> menu, small = Offers.menu([900, 90], [0.6, 0.6]), rng.random(4000) < 0.5
+    >>> started = off_policy(
+    ...     np.ones(4000), np.ones(4000), np.full((4000, 2), 0.5), y, offers=menu, made=small, chosen=np.ones(4000)
+    ... )
+    >>> started.effective < 2100, started.inverse_propensity.value > started.logged.value
+    (True, True)
     """
-    floor = real("least_propensity", least_propensity, above=0, below=1)
+    menus = None if offers is None or cost is not None else _menus(offers, proposed)
+    if menus is not None:
+        return _with_menus(
+            menus, proposed, accepted, propensity, outcomes, made, chosen, X, least_propensity, folds,
+            OutcomeWords.of(success, failure, pending),
+        )  # fmt: skip
+    if made is not None or chosen is not None:
+        raise InputError.because(
+            "needs rows that offer a choice",
+            "made" if chosen is None else "chosen",
+            hint="Give each row a menu as its offers, such as Offers.menu([500, 50], [0.8, 0.8]).",
+            code="conflicting_fields",
+        )
     pi, a, e, y = _checked(proposed, accepted, propensity, outcomes, OutcomeWords.of(success, failure, pending))
     amount, c = _stakes(cost, offers, len(pi))
-    _reject_hindsight(pi, a, e)
-    _reject_no_overlap(pi, e, floor)
+    return _estimated(_Log(pi, a, e, y, amount, c, amount, c, a), X, least_propensity, folds)
+
+
+class _Log(NamedTuple):
+    """A checked log: the proposal's and the log's probabilities, what each would put at stake, and what is comparable.
+
+    ``e`` is the log's probability of doing what the proposal would do: accept, with the offer that the proposal would
+    make. ``same`` says who was accepted with that offer.
+    """
+
+    pi: NDArray[np.float64]
+    a: NDArray[np.bool_]
+    e: NDArray[np.float64]
+    y: NDArray[np.float64]
+    amount: NDArray[np.float64]
+    c: NDArray[np.float64]
+    logged_amount: NDArray[np.float64]
+    logged_c: NDArray[np.float64]
+    same: NDArray[np.bool_]
+
+
+def _estimated(log: _Log, X: ArrayLike | None, least_propensity: float, folds: int) -> OffPolicy:
+    """Return the estimates from a checked log."""
+    floor = real("least_propensity", least_propensity, above=0, below=1)
+    pi, a, e, y, amount, c, logged_amount, logged_c, same = log
+    _reject_hindsight(pi, same, e)
+    _reject_no_overlap(pi, e, floor, same is not log.a)
     open_cases = int((a & np.isnan(y)).sum())
     warnings = _pending_warning(open_cases, int(a.sum()))
     if open_cases:  # from here on, an acceptance is one with a known outcome
         e = e * (1.0 - open_cases / a.sum())
         scale, a = a.sum() / (a.sum() - open_cases), a & ~np.isnan(y)
+        same = same & a
     else:
         scale = 1.0
-    known = a & (pi > 0)
+    known = same & (pi > 0)
     weights = np.where(known, pi / np.where(e > 0, e, 1.0), 0.0)
     carried = weights * amount
     total = float((carried**2).sum())
@@ -276,14 +338,14 @@ def off_policy(
             hint="Log more decisions, or propose a policy nearer to the one that decided.",
             code="insufficient_data",
         )
-    reward = np.where(a, amount * (np.where(a, y, 0.0) - c), 0.0)
-    inverse = weights * np.where(a, reward, 0.0)
+    reward = np.where(same, amount * (np.where(same, y, 0.0) - c), 0.0)
+    inverse = weights * reward
     robust = None
     if X is not None:
         model = amount * (_crossfit(_numbers(X), a, y, whole("folds", folds, least=2)) - c)
-        robust = pi * model + weights * np.where(a, reward - model, 0.0)
+        robust = pi * model + weights * np.where(same, reward - model, 0.0)
     best = inverse if robust is None else robust
-    logged = scale * reward
+    logged = scale * np.where(a, logged_amount * (np.where(a, y, 0.0) - logged_c), 0.0)
     return OffPolicy(
         len(pi),
         _estimate(logged),
@@ -295,6 +357,71 @@ def off_policy(
         " ".join(text for text in (_caution(pi * amount, e, carried), warnings) if text),
         open_cases,
     )
+
+
+def _menus(offers: Any, proposed: ArrayLike) -> OfferRows | None:
+    """Return the menus of the rows if any offers a choice."""
+    stakes = OfferRows.of(offers, len(floats("proposed", proposed).ravel()), Offers((1.0, 1.0), (0.5, 0.5)))
+    return None if stakes.single else stakes
+
+
+def _with_menus(
+    menus: OfferRows,
+    proposed: ArrayLike,
+    accepted: ArrayLike,
+    propensity: Any,
+    outcomes: ArrayLike,
+    made: ArrayLike | None,
+    chosen: ArrayLike | None,
+    X: ArrayLike | None,
+    least_propensity: float,
+    folds: int,
+    words: OutcomeWords,
+) -> OffPolicy:
+    """Return the estimates where rows offer a choice: a row counts if the log made the offer of the proposal."""
+    for name, given in (("made", made), ("chosen", chosen)):
+        if given is None:
+            which = "was made" if name == "made" else "the proposal would make"
+            raise InputError.because(
+                f"must say which offer {which}, because rows offer a choice",
+                name,
+                hint=f"Give {name}=[0, 1, …], the position of that offer in the row's menu.",
+                code="missing",
+            )
+    chances = _by_offer(menus, propensity)
+    total = np.add.reduceat(chances, menus.start[:-1])
+    if np.any(total > 1.0 + 1e-9):
+        row = int(np.flatnonzero(total > 1.0 + 1e-9)[0])
+        raise InputError.because(
+            f"must add up to at most 1 in each row; in row {row + 1:,} they add up to {total[row]:g}", "propensity"
+        )
+    pi, a, _, y = _checked(proposed, accepted, np.minimum(total, 1.0), outcomes, words)
+    ours, theirs = menus.positions("chosen", chosen, pi > 0), menus.positions("made", made, a)
+    if np.any(a & (chances[menus.start[:-1] + theirs] == 0)):
+        raise InputError("propensity", allowed="above 0 for every offer that was made")
+    offer, logged = menus.at(ours), menus.at(theirs)
+    return _estimated(
+        _Log(pi, a, chances[menus.start[:-1] + ours], y, offer.amount, offer.cost, logged.amount, logged.cost,
+             a & (ours == theirs)),
+        X, least_propensity, folds,
+    )  # fmt: skip
+
+
+def _by_offer(menus: OfferRows, propensity: Any) -> NDArray[np.float64]:
+    """Return the probability of each offer of each row, one row after another."""
+    counts = np.diff(menus.start)
+    try:
+        rows = [np.atleast_1d(floats("propensity", one)) for one in propensity]
+    except TypeError:
+        rows = []
+    if [row.size for row in rows] != counts.tolist():
+        raise InputError.because(
+            "must have one probability for each offer of each row, because rows offer a choice",
+            "propensity",
+            hint="Log the probability of accepting with each offer of the menu, such as [[0.5, 0.3], …].",
+            code="length_mismatch",
+        )
+    return np.concatenate(rows)
 
 
 def _pending_warning(open_cases: int, accepted: int) -> str:
@@ -324,10 +451,6 @@ def _stakes(cost: float | None, offers: Any, rows: int) -> tuple[NDArray[np.floa
     if cost is not None:
         return np.ones(rows), np.full(rows, check_cost(cost))
     stakes = OfferRows.of(offers, rows, Offers((1.0, 1.0), (0.5, 0.5)))
-    if not stakes.single:
-        raise InputError.because(
-            "must be one offer for each row: the one that was decided", "offers", code="unsupported_offers"
-        )
     return stakes.amount, stakes.cost
 
 
@@ -378,18 +501,24 @@ def _reject_hindsight(pi: NDArray[np.float64], a: NDArray[np.bool_], e: NDArray[
         )
 
 
-def _reject_no_overlap(pi: NDArray[np.float64], e: NDArray[np.float64], floor: float) -> None:
+def _reject_no_overlap(pi: NDArray[np.float64], e: NDArray[np.float64], floor: float, menus: bool) -> None:
     """Raise InputError if the proposal accepts individuals whom the log could not accept."""
     silent = (pi > 0) & (e < floor)
     if silent.any():
         share = float(pi[silent].sum() / pi.sum())
         raise InputError.because(
             f"does not overlap with the proposal: of those whom it would accept, {percent(share)} had a probability of "
-            f"acceptance below {floor:g}, so the log does not show what they would earn",
+            f"acceptance{' with that offer' if menus else ''} below {floor:g}, so the log does not show what they "
+            "would earn",
             "propensity",
             label="the log",
             value=share,
-            hint="Log with some exploration, or propose a policy that accepts only those who could have been accepted.",
+            hint=(
+                "Log with some chance of each offer, or propose offers that could have been made."
+                if menus
+                else "Log with some exploration, or propose a policy that accepts only those who could have been "
+                "accepted."
+            ),
             code="insufficient_data",
         )
 

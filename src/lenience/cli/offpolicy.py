@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import msgspec
@@ -14,6 +15,10 @@ from lenience.core.formatting import describe_unit
 from lenience.core.money import Money
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from lenience.core.offer_rows import OfferRows
     from lenience.files.economics import Economics
 
 
@@ -35,6 +40,17 @@ if TYPE_CHECKING:
     type=click.Choice(["reject", "accept", "leave-out"]),
     help="What the proposal does with rows that have no score; leave-out uses only the other rows.",
 )
+@click.option(
+    "--offer-propensity",
+    "offer_propensities",
+    multiple=True,
+    help="For logs that offered a choice: SHARE=COLUMN, the probability of accepting with this share of the row's own "
+    "amount, such as 1=p_full and 0.1=p_tenth; repeat it for every share. Instead of --propensity.",
+)
+@click.option("--made", help="With --offer-propensity: the column of the share that was offered.")
+@click.option(
+    "--proposed-offer", help="With --offer-propensity: the share that the proposal offers: a column or a number."
+)
 @click.option("--features", help="Columns for the doubly robust estimate, separated by commas.")
 @json_option
 def offpolicy(
@@ -53,6 +69,9 @@ def offpolicy(
     score: str | None,
     at_least: float | None,
     without_score: str | None,
+    offer_propensities: tuple[str, ...],
+    made: str | None,
+    proposed_offer: str | None,
     features: str | None,
     as_json: bool,
 ) -> None:
@@ -65,6 +84,8 @@ def offpolicy(
     Example:
       lenience offpolicy decisions.csv --cost 0.8 --score score --at-least 0.7 --features age,amount
       lenience offpolicy decisions.csv --gain gain --loss loss --currency $ --score score --at-least 0.7
+      lenience offpolicy decisions.csv --gain gain --loss loss --score score --at-least 0.7 \
+        --offer-propensity 1=p_full --offer-propensity 0.1=p_tenth --made share --proposed-offer 0.1
     """
     import numpy as np
 
@@ -102,14 +123,28 @@ def offpolicy(
     stakes = None if economics is None else economics.read(columns, used, unit_notes)
     for message in unit_notes:
         click.echo(message, err=True)
+    choice = _choice(columns, offer_propensities, made, proposed_offer)
+    if choice is not None and stakes is None:
+        raise InputError.because(
+            "needs --gain and --loss, or the terms of loans",
+            "--offer-propensity",
+            hint="Shares are of what each row has at stake.",
+            code="missing",
+        )
     result = off_policy(
         chances[used],
         numbers_of(columns, accepted)[used],
-        numbers_of(columns, propensity)[used],
+        numbers_of(columns, propensity)[used] if choice is None else choice.propensity[used],
         np.array(column_of(columns, outcome), dtype=object)[used],
         cost,
         None if X is None else X[used],
-        offers=None if stakes is None else (stakes.amount[used], stakes.cost[used]),
+        offers=None
+        if stakes is None
+        else (stakes.amount[used], stakes.cost[used])
+        if choice is None
+        else choice.menus(stakes.amount[used], stakes.cost[used]),
+        made=None if choice is None else choice.made[used],
+        chosen=None if choice is None else choice.proposed[used],
         success=success,
         failure=failure,
         pending=pending,
@@ -150,6 +185,77 @@ def offpolicy(
         out.print(describe_unit(cost, money))
     if note:
         out.print(note.strip())
+
+
+class _Choice(NamedTuple):
+    """The shares of a row's amount that could be offered, their probabilities, and the positions of two of them."""
+
+    shares: list[float]
+    propensity: NDArray[np.float64]
+    made: NDArray[np.float64]
+    proposed: NDArray[np.float64]
+
+    def menus(self, amount: NDArray[np.float64], cost: NDArray[np.float64]) -> OfferRows:
+        """Return the offers of each row."""
+        import numpy as np
+
+        from lenience.core.offer_rows import OfferRows
+
+        count = len(self.shares)
+        return OfferRows(
+            np.outer(amount, self.shares).ravel(), np.repeat(cost, count), np.arange(len(amount) + 1) * count
+        )
+
+
+def _choice(
+    columns: Mapping[str, Any], given: tuple[str, ...], made: str | None, proposed: str | None
+) -> _Choice | None:
+    """Read what could be offered, what was, and what the proposal would offer; None if the log offered no choice."""
+    import numpy as np
+
+    from lenience.core.errors import InputError
+    from lenience.core.validation import real
+    from lenience.files.table import numbers_of
+
+    if not given:
+        for option, value in (("--made", made), ("--proposed-offer", proposed)):
+            if value is not None:
+                raise InputError.because(
+                    "needs --offer-propensity", (option, "--offer-propensity"), label=option, code="missing"
+                )
+        return None
+    if made is None or proposed is None:
+        missing = "--made" if made is None else "--proposed-offer"
+        raise InputError.because("must be given with --offer-propensity", missing, code="missing")
+    shares: dict[float, str] = {}
+    for text in given:
+        share, equals, column = text.partition("=")
+        try:
+            shares[real("--offer-propensity", float(share), above=0)] = column.strip()
+        except ValueError:
+            equals = ""
+        if not equals or not column.strip():
+            raise InputError("--offer-propensity", text, "a share and a column, such as 0.1=p_tenth")
+    listed = list(shares)
+
+    def positions(option: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        place = np.full(len(values), np.nan)
+        for position, share in enumerate(listed):
+            place[np.isclose(values, share, rtol=1e-9)] = position
+        wrong = np.flatnonzero(np.isnan(place) & ~np.isnan(values))
+        if wrong.size:
+            known = ", ".join(f"{share:g}" for share in listed)
+            raise InputError(option, float(values[wrong[0]]), f"one of {known}", place=f"row {int(wrong[0]) + 1:,}")
+        return place
+
+    try:
+        offered = np.full(len(next(iter(columns.values()))), float(proposed))
+    except ValueError:
+        offered = numbers_of(columns, proposed)
+    propensity = np.column_stack([numbers_of(columns, column) for column in shares.values()])
+    return _Choice(
+        listed, propensity, positions("--made", numbers_of(columns, made)), positions("--proposed-offer", offered)
+    )
 
 
 def _describe_unscored(score: str, missing: int, rows: int, meaning: str | None) -> str:

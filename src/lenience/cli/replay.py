@@ -41,6 +41,13 @@ if TYPE_CHECKING:
 )
 @click.option("--individuals", type=int, help="Arrivals per run; by default as many as matter to the objective.")
 @click.option("--label-delay", type=float, help="The mean delay of an outcome, in arrivals (0: no delay).")
+@click.option(
+    "--starter",
+    "starters",
+    type=float,
+    multiple=True,
+    help="A share of each row's own amount that may be offered instead, such as 0.1; may be repeated.",
+)
 @click.option("--warm", type=int, default=0, show_default=True, help="Labels known at the start.")
 @click.option("--in-order", is_flag=True, help="Let rows arrive in order of --time, each once, and show drift.")
 @click.option("--time", "time_column", help="The column of dates, for --in-order.")
@@ -68,6 +75,7 @@ def replay(
     seeds: int,
     individuals: int | None,
     label_delay: float | None,
+    starters: tuple[float, ...],
     warm: int,
     in_order: bool,
     time_column: str | None,
@@ -85,7 +93,8 @@ def replay(
     --in-order the rows arrive by date, and the results are shown over time.
 
     With columns of gains and losses, or with the terms of loans, every individual has its own amount at stake and
-    break-even.
+    break-even. With --starter, policies may offer a share of the amount first. The replay then assumes that the outcome
+    would have been the same, and says for how many acceptances.
 
     \b
     Example:
@@ -99,11 +108,13 @@ def replay(
     from pathlib import Path
 
     import msgspec
+    import numpy as np
 
     from lenience.cli.progress import announcing, solving
     from lenience.cli.replay_decisions import check_decisions_path, write_decisions
     from lenience.core.errors import InputError
     from lenience.core.formatting import counted, percent, percents
+    from lenience.core.offer_rows import OfferRows
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
     from lenience.reports.replay_report import (
@@ -150,15 +161,27 @@ def replay(
             data_table = read_table(
                 data, outcome, chosen, group, success, economics, failure, pending, time_column, dates, sheet
             )
-    stakes = data_table.stakes
+    stakes, offered = data_table.stakes, None
     if stakes is not None:
-        prompt = msgspec.structs.replace(prompt, cost=None, offers=stakes.offers(money.currency))
+        population = stakes.offers(money.currency)
+        if starters:
+            offered = OfferRows.starters(stakes.amount, stakes.cost, starters)
+            population = population.with_starters(starters)
+        prompt = msgspec.structs.replace(prompt, cost=None, offers=population)
+    elif starters:
+        raise InputError.because(
+            "needs --gain and --loss, or the terms of loans",
+            "--starter",
+            hint="A starter is a share of what each row has at stake.",
+            code="missing",
+        )
     goal = late(prompt, delay) if delay else prompt
     answer = solving(
         f"Replaying {counted(seeds, 'run')} on {counted(len(data_table.y), 'individual')}, each with all policies",
         lambda: run(
             data_table.X, data_table.y, goal, seeds=seeds, arrivals=individuals, warm=warm, groups=data_table.groups,
-            offers=stakes, times=data_table.times,
+            offers=offered or stakes, times=data_table.times,
+            made=None if offered is None else np.zeros(len(data_table.y)),
         ),
     )  # fmt: skip
     size = f"{counted(len(data_table.y), 'individual')}, {data_table.size}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from lenience.core.errors import InputError
 from lenience.files.table import Table
-from lenience.simulation.replay import ReplayResult
+from lenience.simulation.replay_result import ReplayResult
 
 ENDINGS = (".csv", ".parquet")
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer, Offers
-from lenience.core.validation import floats
+from lenience.core.validation import floats, real
 
 FORMS = "one offer for each row: a list of Offer, Offers.menu(…) for a choice, or a pair of columns (amounts, costs)"
 
@@ -126,10 +126,127 @@ class OfferRows(NamedTuple):
         >>> OfferRows.of(menu, 1, menu).best(0, 0.625)
         (100.0, 0.5, 12.5)
         """
-        choice = range(int(self.start[row]), int(self.start[row + 1]))
-        which = max(choice, key=lambda one: self.amount[one] * (mean - self.cost[one]))
+        which = int(self.start[row]) + self.choose(row, mean)
         amount, cost = float(self.amount[which]), float(self.cost[which])
         return amount, cost, amount * (mean - cost)
+
+    def choose(self, row: int, mean: float) -> int:
+        """Return the position of a row's best offer in its menu at a success rate.
+
+        Parameters
+        ----------
+        row : int
+            The row.
+        mean : float
+            The expected success rate.
+
+        Returns
+        -------
+        int
+            0 for its first offer.
+
+        Examples
+        --------
+        >>> menu = Offers.menu([900, 100], [0.75, 0.5])
+        >>> OfferRows.of(menu, 1, menu).choose(0, 0.625)
+        1
+        """
+        first, end = int(self.start[row]), int(self.start[row + 1])
+        return max(range(first, end), key=lambda one: self.amount[one] * (mean - self.cost[one])) - first
+
+    def positions(self, name: str, given: Any, needed: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+        """Return the position of one offer in each row's menu, checked.
+
+        Parameters
+        ----------
+        name : str
+            The name of the argument, for errors.
+        given : array_like
+            Whole numbers from 0, one for each row.
+        needed : ndarray of bool, optional
+            The rows that must have one; by default all. The others get 0.
+
+        Returns
+        -------
+        ndarray of int
+            The positions.
+
+        Raises
+        ------
+        InputError
+            If there is not a position for each row, or one is not in its menu.
+
+        Examples
+        --------
+        >>> menu = Offers.menu([900, 100], [0.75, 0.5])
+        >>> OfferRows.of(menu, 2, menu).positions("made", [0, 1])
+        array([0, 1])
+        """
+        numbers = floats(name, given)
+        if numbers.shape != (self.rows,):
+            raise InputError.because(
+                f"must have one position for each of the {self.rows:,} rows", name, code="length_mismatch"
+            )
+        use = np.ones(self.rows, dtype=np.bool_) if needed is None else needed
+        counts = np.diff(self.start)
+        with np.errstate(invalid="ignore"):
+            right = (numbers >= 0) & (numbers < counts) & (numbers == np.floor(numbers))
+        wrong = np.flatnonzero(use & ~right)
+        if wrong.size:
+            row = int(wrong[0])
+            allowed = f"a position from 0 to {int(counts[row]) - 1} in the row's menu"
+            raise InputError(name, float(numbers[row]), allowed, place=f"row {row + 1:,}")
+        return np.where(use, np.where(right, numbers, 0), 0).astype(np.int64)
+
+    def at(self, positions: NDArray[np.int64]) -> OfferRows:
+        """Return one offer of each row.
+
+        Parameters
+        ----------
+        positions : ndarray of int
+            The position of the offer in each row's menu.
+
+        Returns
+        -------
+        OfferRows
+            One offer a row.
+
+        Examples
+        --------
+        >>> menu = Offers.menu([900, 100], [0.75, 0.5])
+        >>> OfferRows.of(menu, 2, menu).at(np.array([0, 1])).amount
+        array([900., 100.])
+        """
+        where = self.start[:-1] + positions
+        return OfferRows(self.amount[where], self.cost[where], np.arange(self.rows + 1))
+
+    @classmethod
+    def starters(cls, amount: NDArray[np.float64], cost: NDArray[np.float64], shares: Any) -> OfferRows:
+        """Return a menu for each row: its own offer first, and then shares of its amount at the same break-even.
+
+        Parameters
+        ----------
+        amount : ndarray of float
+            The amount at stake of each row.
+        cost : ndarray of float
+            The break-even of each row.
+        shares : sequence of float
+            Shares of the amount, strictly between 0 and 1.
+
+        Returns
+        -------
+        OfferRows
+            The menus.
+
+        Examples
+        --------
+        >>> OfferRows.starters(np.array([500.0, 900.0]), np.array([0.8, 0.7]), [0.1]).amount
+        array([500.,  50., 900.,  90.])
+        """
+        parts = np.array([1.0, *(real("share", one, above=0, below=1) for one in shares)])
+        return cls(
+            np.outer(amount, parts).ravel(), np.repeat(cost, len(parts)), np.arange(len(amount) + 1) * len(parts)
+        )
 
     def take(self, first: int, end: int) -> OfferRows:
         """Return the rows from ``first`` to before ``end``.

@@ -545,6 +545,32 @@ class Offers(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
             if of == menu
         ]
 
+    def with_starters(self, shares: Sequence[float]) -> Offers:
+        """Return the same arrivals where shares of each amount may be offered, too, at the same break-even.
+
+        Parameters
+        ----------
+        shares : sequence of float
+            Shares of an amount, strictly between 0 and 1.
+
+        Returns
+        -------
+        Offers
+            A menu for each offer, with its own amount first.
+
+        Examples
+        --------
+        >>> Offers(amount=[100, 200], cost=[0.8, 0.7]).with_starters([0.1]).amount
+        (100.0, 10.0, 200.0, 20.0)
+        """
+        parts = [real("share", share, above=0, below=1) for share in listed("shares", shares, "a list of shares")]
+        menus = []
+        for menu in range(self.menu_count):
+            made = self.offers_of(menu)
+            small = [Offer(part * one.amount, one.cost) for part in parts for one in made]
+            menus.append(Offers.menu([one.amount for one in made + small], [one.cost for one in made + small]))
+        return msgspec.structs.replace(Offers.draw(menus, tuple(self.share)), currency=self.currency)
+
     def profit_if_known(self, rate: float) -> float:
         """Return what an arrival earns on average where the success rate is known and the best offer is made.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from lenience.core.money import Money
 from lenience.plot.style import BLUE, GREEN, INK, ORANGE, PURPLE, RED, SKY, canvas, label_amounts
-from lenience.simulation.replay import ReplayResult
+from lenience.simulation.replay_result import ReplayResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,8 @@ from lenience.reports.canvas import linear_ticks
 from lenience.reports.charts import IntervalRow, LineSeries, interval_chart, line_chart, tick_label
 from lenience.reports.rendering import render
 from lenience.reports.views import ReportTable, TableCell
-from lenience.simulation.replay import ONE_BREAK_EVEN, ReplayResult
+from lenience.simulation.replay import ONE_BREAK_EVEN
+from lenience.simulation.replay_result import ReplayResult
 from lenience.simulation.replay_table import period_table, replay_tables
 
 AXIS_LETTERS = 45  # letters that fit under a chart
@@ -32,6 +33,11 @@ def describe_columns(result: ReplayResult, money: Money | None = None) -> str:
         unit = (
             " Policies decide each applicant at the applicant's own break-even; "
             f'"{ONE_BREAK_EVEN}" uses the mean break-even for all.'
+        )
+    if result.policies[0].assumed is not None:
+        unit += (
+            " Other offer: the share of acceptances at another offer than the one that was made. Their outcome is not "
+            "known: it is assumed to be the same."
         )
     return (
         f"Reward is discounted; total is not.{unit} Lead: how much more the first policy earned than this one on the "

@@ -8,7 +8,7 @@ from .loan_book import LoanBook as LoanBook
 from .named_worlds import world_named as world_named
 from .named_worlds import world_names as world_names
 from .past_rows import PastRows as PastRows
-from .replay import ReplayResult as ReplayResult
+from .replay_result import ReplayResult as ReplayResult
 from .result import Estimate as Estimate
 from .result import Simulation as Simulation
 from .stream import Stream as Stream

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.policies.features.baseline_rules import GREEDY
@@ -25,6 +26,54 @@ def hindsight_acceptances(
     """Return whether each row is accepted by a model that knows all outcomes. ``cost`` may differ from row to row."""
     mean = BayesianLogistic().fit(rows, labels).beliefs(rows)[1]
     return np.asarray(mean > cost)
+
+
+def hindsight_choices(
+    rows: NDArray[np.float64], labels: NDArray[np.float64], menus: OfferRows
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return the same where each row offers a choice: whether it is accepted, and the offer in its menu.
+
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 2)), np.ones(50)
+    >>> accepted, made = hindsight_choices(X, y, OfferRows.starters(np.full(50, 9.0), np.full(50, 0.4), [0.1]))
+    >>> bool(accepted.all()), int(made.max())
+    (True, 0)
+    """
+    mean = BayesianLogistic().fit(rows, labels).beliefs(rows)[1]
+    made = np.array([menus.choose(row, float(rate)) for row, rate in enumerate(mean)], dtype=np.int64)
+    return np.asarray(mean > menus.at(made).cost), made
+
+
+def full_information_choices(
+    rows: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    menus: OfferRows,
+    mean_cost: float,
+    draws: Sequence[Draw],
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return for each arrival of each run what a model that sees every outcome accepts, and with which offer.
+
+    >>> from lenience.simulation.replay_draws import draw
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(50, 2)), np.ones(50)
+    >>> runs = [draw(0, 50, 9, warm=0)]
+    >>> menus = OfferRows.starters(np.full(50, 9.0), np.full(50, 0.4), [0.1])
+    >>> accepted, _ = full_information_choices(X, y, menus, 0.4, runs)
+    >>> bool((accepted == full_information_acceptances(X, y, 0.4, runs)).all())
+    True
+    """
+    shape = len(draws), len(draws[0].order)
+    accepted, made = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.int64)
+    for run, chance in enumerate(draws):
+        model = BayesianLogistic.for_cost(mean_cost).prepare(rows)
+        if len(chance.warm):
+            model.learn(rows[chance.warm], labels[chance.warm])
+        for t, i in enumerate(chance.order):
+            rate = float(model.beliefs(rows[i : i + 1])[1][0])
+            made[run, t] = menus.choose(i, rate)
+            accepted[run, t] = menus.best(i, rate)[2] > 0.0
+            model.learn(rows[i : i + 1], labels[i : i + 1])
+    return accepted, made
 
 
 def full_information_acceptances(

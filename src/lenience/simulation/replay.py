@@ -17,6 +17,11 @@ Open is not failed. A row whose outcome is missing or not known yet is left out 
 Offers. With an objective that has offers, every row has its own amount at stake a and break-even c. An acceptance earns
 a(y − c), in money, and every policy decides each arrival at the arrival's own break-even.
 
+Menus. A row may offer a choice, such as the amount asked for and a tenth of it, and every policy makes the offer that
+it likes best. The data have the outcome of the offer that was ``made``. For another offer the replay *assumes* the same
+outcome, as the model does, and ``assumed`` says for how many acceptances. To estimate without that assumption, log with
+which probability each offer is made and use :func:`~lenience.analysis.off_policy`.
+
 Regret is measured against the default model fitted to the outcomes of *all* rows and used greedily: the best that it
 could know, not what a clairvoyant would earn. ``full_information`` is what the model earns if it sees the outcome of
 every arrival, including the rejected. What a policy earns less is the price of seeing only the accepted.
@@ -41,8 +46,6 @@ from lenience.files.date_formats import Order
 from lenience.files.outcome_words import OutcomeWords, Words, known_or_pending
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.objectives.delayed import Delayed
-from lenience.objectives.discounted import Discounted
-from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.policies.features.base import SelectivePolicy
 from lenience.policies.features.baseline_rules import (
     ALWAYS,
@@ -68,11 +71,14 @@ from lenience.policies.features.baselines import (
 from lenience.policies.features.policy import FeaturePolicy
 from lenience.simulation.full_information import (
     full_information_acceptances,
+    full_information_choices,
     full_information_offers,
     hindsight_acceptances,
+    hindsight_choices,
 )
 from lenience.simulation.replay_draws import Draw, belief_at_start, draw, draw_in_order
-from lenience.simulation.replay_periods import ReplayPeriod, checked_times, results_by_period
+from lenience.simulation.replay_periods import checked_times, results_by_period
+from lenience.simulation.replay_result import PolicyResult, ReplayObjective, ReplayResult
 from lenience.solvers.offers.label_table import label_table
 from lenience.solvers.stopping.threshold_table import threshold_table
 
@@ -80,251 +86,6 @@ OURS = "lenience"
 ONE_BREAK_EVEN = "lenience, one break-even"
 FULL_INFORMATION = "full information"
 POLICIES = "a mapping of names to policies that decide and observe"
-ReplayObjective = Discounted | FiniteHorizon | Delayed
-
-
-class PolicyResult(msgspec.Struct, frozen=True, eq=False):
-    """The result of one policy in a replay.
-
-    Parameters
-    ----------
-    policy : str
-        The name of the policy.
-    discounted : ndarray
-        The discounted reward of each run.
-    total : ndarray
-        The undiscounted reward of each run.
-    regret : ndarray
-        The regret of each run, against the model that knows all outcomes.
-    accepted : float
-        The share accepted.
-    by_group : dict of str to float
-        The share accepted in each group.
-    curve : ndarray
-        The mean total reward up to each of the ``marks`` of the replay.
-    decisions : ndarray of bool
-        Whether each arrival was accepted: one row per run, one column per arrival.
-    """
-
-    policy: str
-    discounted: np.ndarray[Any, np.dtype[np.float64]]
-    total: np.ndarray[Any, np.dtype[np.float64]]
-    regret: np.ndarray[Any, np.dtype[np.float64]]
-    accepted: float
-    by_group: dict[str, float]
-    curve: np.ndarray[Any, np.dtype[np.float64]]
-    decisions: np.ndarray[Any, np.dtype[np.bool_]]
-
-    @property
-    def mean(self) -> float:
-        """The mean discounted reward."""
-        return float(self.discounted.mean())
-
-    @property
-    def half_width(self) -> float:
-        """The half-width of the 95% interval of the mean discounted reward."""
-        return half_width(self.discounted)
-
-    def behind(self, other: PolicyResult) -> tuple[float, float]:
-        """Return how much less this policy earned than another, with the half-width of the paired 95% interval.
-
-        Parameters
-        ----------
-        other : PolicyResult
-            The other policy of the same replay.
-
-        Returns
-        -------
-        tuple of float and float
-            The mean difference of the discounted rewards, and its half-width.
-        """
-        difference = other.discounted - self.discounted
-        return float(difference.mean()), half_width(difference)
-
-    def __repr__(self) -> str:
-        return f"PolicyResult({self.policy!r}, {self.mean:.2f} ± {self.half_width:.2f}, accepted {self.accepted:.3f})"
-
-
-class ReplayResult(msgspec.Struct, frozen=True, eq=False):
-    """The results of every policy of a replay, on the same arrivals. Print it for a table.
-
-    Parameters
-    ----------
-    objective : Discounted, FiniteHorizon or Delayed
-        The objective.
-    arrivals : int
-        The number of arrivals in each run.
-    warm : int
-        The number of labels that every policy knows at the start.
-    seeds : int
-        The number of runs.
-    success_rate : float
-        The share of successes in the data.
-    known : float
-        The mean discounted reward of the model that knows all outcomes.
-    marks : tuple of int
-        The arrivals at which the curves are recorded.
-    policies : tuple of PolicyResult
-        The results, one per policy. ``result["greedy"]`` selects one by name.
-    full_information : PolicyResult
-        The result of the default model if it sees the outcome of every arrival.
-    rows : ndarray of int
-        The row of X that arrived: one row per run, one column per arrival, as in each policy's ``decisions``.
-    left_out : int
-        The number of rows that were left out because their outcome is not known.
-    periods : tuple of ReplayPeriod
-        The results over time, if ``times`` were given.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
-    >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
-    >>> result["always"].accepted
-    1.0
-
-    The decisions, for metrics of your own, such as the success rate of the accepted:
-
-    >>> accepted = result["lenience"].decisions
-    >>> bool(0 < y[result.rows[accepted]].mean() < 1)
-    True
-    """
-
-    objective: ReplayObjective
-    arrivals: int
-    warm: int
-    seeds: int
-    success_rate: float
-    known: float
-    marks: tuple[int, ...]
-    policies: tuple[PolicyResult, ...]
-    full_information: PolicyResult
-    rows: np.ndarray[Any, np.dtype[np.int64]]
-    left_out: int = 0
-    periods: tuple[ReplayPeriod, ...] = ()
-
-    def decisions_frame(self, backend: str | None = None) -> Any:
-        """Return the decisions of all policies as a data frame.
-
-        Parameters
-        ----------
-        backend : str, optional
-            "pandas", "polars" or "pyarrow"; by default one that is installed.
-
-        Returns
-        -------
-        pandas.DataFrame, polars.DataFrame or pyarrow.Table
-            One row per run and arrival: the numbers of the run, of the arrival and of the row of X, and for each policy
-            whether it accepted.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
-        >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
-        >>> frame = result.decisions_frame("pyarrow")
-        >>> frame.num_rows, frame.column_names[:4]
-        (40, ['run', 'arrival', 'row', 'lenience'])
-        """
-        from lenience.core.frames import to_frame
-
-        runs, arrivals = self.rows.shape
-        columns: dict[str, NDArray[Any]] = {
-            "run": np.repeat(np.arange(runs), arrivals),
-            "arrival": np.tile(np.arange(arrivals), runs),
-            "row": self.rows.ravel(),
-        }
-        columns |= {outcome.policy: outcome.decisions.ravel() for outcome in self.policies}
-        return to_frame({name: values.tolist() for name, values in columns.items()}, backend)
-
-    def __getitem__(self, policy: str) -> PolicyResult:
-        for result in self.policies:
-            if result.policy == policy:
-                return result
-        raise InputError.unknown_name("policy", policy, [result.policy for result in self.policies])
-
-    def summary(self) -> list[dict[str, Any]]:
-        """Summarise the results of all policies.
-
-        Returns
-        -------
-        list of dict
-            One row per policy: its discounted reward, how far it is behind the first policy, both with the half-widths
-            of 95% intervals (None for a single run), its total reward, its regret, and the share accepted overall and
-            by group.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
-        >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
-        >>> row = result.summary()[0]
-        >>> row["policy"], row["behind"]
-        ('lenience', 0.0)
-        """
-        first = self.policies[0]
-        return [
-            {
-                "policy": result.policy,
-                "discounted": result.mean,
-                "half_width": result.half_width if self.seeds > 1 else None,
-                "behind": result.behind(first)[0],
-                "behind_half_width": result.behind(first)[1] if self.seeds > 1 else None,
-                "total": float(result.total.mean()),
-                "regret": float(result.regret.mean()),
-                "accepted": result.accepted,
-                "by_group": result.by_group,
-            }
-            for result in self.policies
-        ]
-
-    def frame(self, backend: str | None = None) -> Any:
-        """Return the summary as a data frame.
-
-        Parameters
-        ----------
-        backend : str, optional
-            "pandas", "polars" or "pyarrow"; by default one that is installed.
-
-        Returns
-        -------
-        pandas.DataFrame, polars.DataFrame or pyarrow.Table
-            One row per policy. The acceptance of each group is a separate column.
-
-        Examples
-        --------
-        >>> rng = np.random.default_rng(0)
-        >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.5
-        >>> result = replay(X, y, Discounted(cost=0.6, discount=0.9), seeds=2, arrivals=20)
-        >>> result.frame("pyarrow").column_names[:3]
-        ['policy', 'discounted', 'half_width']
-        """
-        from lenience.core.frames import to_frame
-
-        rows = []
-        for row in self.summary():
-            by_group = row.pop("by_group")
-            rows.append({**row, **{f"accepted: {group}": share for group, share in by_group.items()}})
-        return to_frame(rows, backend)
-
-    def __str__(self) -> str:
-        from lenience.simulation.replay_table import replay_rows
-        from lenience.simulation.result import aligned
-
-        headings, rows = replay_rows(self)
-        return aligned([headings, *rows])
-
-    def __repr__(self) -> str:
-        return f"ReplayResult({len(self.policies)} policies, {self.seeds} runs of {self.arrivals} arrivals)"
-
-
-def half_width(values: NDArray[np.float64]) -> float:
-    """Return half the width of the 95% interval of a mean, by Student's t distribution because runs may be few."""
-    from scipy.special import stdtrit
-
-    if len(values) < 2:
-        return math.inf
-    return float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def default_policies(objective: ReplayObjective, model: Any = None) -> dict[str, SelectivePolicy]:
@@ -364,6 +125,7 @@ def replay(
     progress: Callable[[int], None] | None = None,
     offers: Any = None,
     *,
+    made: ArrayLike | None = None,
     success: Words = None,
     failure: Words = None,
     pending: Words = None,
@@ -401,7 +163,11 @@ def replay(
         Called with the number of runs done, after each run.
     offers : optional
         The offer of each row if the objective has offers: a pair of columns (amounts at stake, break-evens), or a list
-        of :class:`~lenience.Offer`.
+        of :class:`~lenience.Offer`. A row may also have a menu to choose from, ``Offers.menu(…)``; then ``made`` is
+        needed.
+    made : array_like, optional
+        If rows have menus: the position in its menu of the offer that each row's outcome belongs to, from 0. For other
+        offers the same outcome is assumed, and the results say how often (``assumed``).
     success, failure, pending : str or sequence, optional
         Values of y that mean success, failure, and "not known yet", in addition to the usual words. A value without a
         meaning raises an error.
@@ -452,10 +218,12 @@ def replay(
     """
     rows, outcomes, names = _checked(X, y, groups, OutcomeWords.of(success, failure, pending))
     stakes = _stakes(objective, offers, len(outcomes))
+    past = _past_offers(stakes, made)
     moments = None if times is None else checked_times(times, len(outcomes), dates)
     known_rows = np.flatnonzero(~np.isnan(outcomes))
     rows, labels, names = rows[known_rows], outcomes[known_rows], names[known_rows]
     stakes = None if stakes is None else stakes.pick(known_rows)
+    past = None if past is None else past[known_rows]
     moments = None if moments is None else moments[known_rows]
     runs, start = whole("seeds", seeds, least=1), whole("warm", warm)
     count = _arrivals(objective, arrivals) if moments is None else _in_order(objective, arrivals, len(labels) - start)
@@ -475,6 +243,9 @@ def replay(
     weights = _weights(objective, count)
     marks = tuple(int(mark) for mark in np.unique(np.rint(np.geomspace(1, count, 60)).astype(np.int64)))
     accepted_by = {name: np.zeros((runs, count), dtype=np.bool_) for name in chosen}
+    choices_by: dict[str, NDArray[np.int64]] = {}
+    if past is not None:
+        choices_by = {name: np.zeros((runs, count), dtype=np.int64) for name in chosen}
     if moments is None:
         draws = [draw(first_seed + seed, len(labels), count, start) for seed in range(runs)]
     else:
@@ -482,25 +253,43 @@ def replay(
         draws = [draw_in_order(first_seed + seed, by_time, count, start) for seed in range(runs)]
     done = 0
     for name, policy in chosen.items():
-        run = _prepared(policy, rows, labels, objective, count, stakes)
+        run = None if past is not None else _prepared(policy, rows, labels, objective, count, stakes)
         for seed in range(runs):
-            run(draws[seed], accepted_by[name][seed])
+            if run is None:
+                choices, accepted = choices_by[name][seed], accepted_by[name][seed]
+                _run_any(policy, rows, labels, objective, draws[seed], accepted, stakes, past, choices)
+            else:
+                run(draws[seed], accepted_by[name][seed])
             done += 1
             if progress is not None:
                 progress(done)
     orders = np.array([drawn.order for drawn in draws])
+    everyone: NDArray[np.int64] | None = None  # the offers of the model that sees every outcome
     if stakes is None or objective.offers is None:
         gains = labels[orders] - objective.cost
         best = hindsight_acceptances(rows, labels, objective.cost)
         informed = full_information_acceptances(rows, labels, objective.cost, draws)
-    else:
+        known = (best[orders] * gains) @ weights
+    elif past is None:
         gains = (stakes.amount * (labels - stakes.cost))[orders]
         best = hindsight_acceptances(rows, labels, stakes.cost)
         informed = full_information_offers(rows, labels, stakes.cost, objective.offers, draws)
-    known = (best[orders] * gains) @ weights
+        known = (best[orders] * gains) @ weights
+    else:
+        best, choice = hindsight_choices(rows, labels, stakes)
+        taken = stakes.at(choice)
+        known = (best * taken.amount * (labels - taken.cost))[orders] @ weights
+        informed, everyone = full_information_choices(rows, labels, stakes, objective.offers.mean_cost, draws)
 
-    def result(name: str, accepted: NDArray[np.bool_]) -> PolicyResult:
-        earned = accepted * gains
+    def rewards(accepted: NDArray[np.bool_], choices: NDArray[np.int64] | None) -> NDArray[np.float64]:
+        """Return what each arrival earned."""
+        if choices is None or stakes is None:
+            return np.asarray(accepted * gains)
+        where = stakes.start[orders] + choices
+        return np.asarray(accepted * stakes.amount[where] * (labels[orders] - stakes.cost[where]))
+
+    def result(name: str, accepted: NDArray[np.bool_], choices: NDArray[np.int64] | None) -> PolicyResult:
+        earned = rewards(accepted, choices)
         totals = np.cumsum(earned, axis=1)
         return PolicyResult(
             name,
@@ -511,15 +300,20 @@ def replay(
             {group: _share(accepted, names[orders] == group) for group in _ordered(names)},
             totals[:, [mark - 1 for mark in marks]].mean(axis=0),
             accepted,
+            choices,
+            None if choices is None or past is None else _share(choices != past[orders], accepted),
         )
 
     return ReplayResult(
         objective, count, start, runs, float(labels.mean()), float(known.mean()), marks,
-        tuple(result(name, accepted_by[name]) for name in chosen),
-        result(FULL_INFORMATION, informed),
+        tuple(result(name, accepted_by[name], choices_by.get(name)) for name in chosen),
+        result(FULL_INFORMATION, informed, everyone),
         known_rows[orders],
         len(outcomes) - len(labels),
-        () if moments is None else results_by_period(moments[orders], labels[orders], gains, accepted_by),
+        () if moments is None else results_by_period(
+            moments[orders], labels[orders],
+            {name: rewards(accepted_by[name], choices_by.get(name)) for name in chosen}, accepted_by,
+        ),
     )  # fmt: skip
 
 
@@ -545,14 +339,28 @@ def _stakes(objective: ReplayObjective, offers: Any, rows: int) -> OfferRows | N
                 code="unsupported_offers",
             )
         return None
-    stakes = OfferRows.of(offers, rows, objective.offers)
-    if not stakes.single:
+    return OfferRows.of(offers, rows, objective.offers)
+
+
+def _past_offers(stakes: OfferRows | None, made: ArrayLike | None) -> NDArray[np.int64] | None:
+    """Return the position of the offer that each row's outcome belongs to; None if no row offers a choice."""
+    if stakes is None or stakes.single:
+        if made is not None:
+            raise InputError.because(
+                "needs rows that offer a choice",
+                "made",
+                hint="Give each row a menu as its offers, such as Offers.menu([500, 50], [0.8, 0.8]).",
+                code="conflicting_fields",
+            )
+        return None
+    if made is None:
         raise InputError.because(
-            "must be one offer for each row, because a file does not show what another offer would have earned",
-            "offers",
-            code="unsupported_offers",
+            "must say which offer each row's outcome belongs to, because rows offer a choice",
+            "made",
+            hint="Give made=[0, 1, …], the position of that offer in the row's menu.",
+            code="missing",
         )
-    return stakes
+    return stakes.positions("made", made)
 
 
 def _prepared(
@@ -650,8 +458,14 @@ def _run_any(
     chance: Draw,
     accepted: NDArray[np.bool_],
     stakes: OfferRows | None = None,
+    past: NDArray[np.int64] | None = None,
+    choices: NDArray[np.int64] | None = None,
 ) -> None:
-    """Run a policy by its own ``decide`` and ``observe``, and show it each outcome when it is due."""
+    """Run a policy by its own ``decide`` and ``observe``, and show it each outcome when it is due.
+
+    If rows offer a choice, write the position of the offer that the policy likes best to ``choices``. A policy that
+    treats all offers alike makes the offer that was made in the ``past``.
+    """
     own = not isinstance(policy, SelectivePolicy)
     if own or policy.objective.offers is None:
         stakes = None  # The policy treats all offers alike.
@@ -672,6 +486,8 @@ def _run_any(
         while due and due[0][0] <= times[t]:
             row = chance.order[heappop(due)[1]]
             policy.observe(rows[row : row + 1], [True], labels[row : row + 1])
+        if choices is not None and past is not None:
+            choices[t] = past[i]
         if own:
             accepted[t] = bool(np.asarray(policy.decide(rows[i : i + 1])).ravel()[0])
             if accepted[t]:
@@ -679,8 +495,17 @@ def _run_any(
             continue
         offer = None if stakes is None else stakes.take(i, i + 1)
         accepted[t] = policy.decide(rows[i : i + 1], float(times[t]), chance.chances[t : t + 1], offer)[0]
+        if choices is not None and stakes is not None:
+            choices[t] = _position(stakes, int(i), policy.log_[-1])
         if accepted[t]:
             heappush(due, (float(times[t] + waits[t]), t))
+
+
+def _position(menus: OfferRows, row: int, decision: Any) -> int:
+    """Return the position in a row's menu of the offer that a decision made."""
+    first, end = int(menus.start[row]), int(menus.start[row + 1])
+    same = (menus.amount[first:end] == decision.amount) & (menus.cost[first:end] == decision.cost)
+    return int(np.argmax(same))
 
 
 def _checked(

@@ -110,7 +110,7 @@ def _name(unit: str, first: int, last: int) -> str:
 
 
 def results_by_period(
-    times: NDArray[Any], outcomes: NDArray[np.float64], gains: NDArray[np.float64],
+    times: NDArray[Any], outcomes: NDArray[np.float64], earned: Mapping[str, NDArray[np.float64]],
     accepted: Mapping[str, NDArray[np.bool_]],
 ) -> tuple[ReplayPeriod, ...]:  # fmt: skip
     """Return the results of each period. All arrays have a row for each run and a column for each arrival."""
@@ -123,7 +123,7 @@ def results_by_period(
             float(outcomes[where].mean()),
             {policy: float(chosen[where].mean()) for policy, chosen in accepted.items()},
             {policy: _mean(outcomes[where & chosen]) for policy, chosen in accepted.items()},
-            {policy: float((gains * chosen)[where].mean()) for policy, chosen in accepted.items()},
+            {policy: float(rewards[where].mean()) for policy, rewards in earned.items()},
         )
         for name, where in zip(names, here, strict=True)
         if where.any()

@@ -6,7 +6,7 @@ import math
 
 from lenience.core.formatting import even_percent
 from lenience.core.money import Money
-from lenience.simulation.replay import PolicyResult, ReplayResult
+from lenience.simulation.replay_result import PolicyResult, ReplayResult
 
 MOST_GROUPS = 4  # groups that fit beside the other columns
 
@@ -19,6 +19,9 @@ def replay_rows(result: ReplayResult, given: Money | None = None) -> tuple[list[
     money = given or result.objective.money
     groups = list(result.policies[0].by_group)
     headings = ["policy", "reward", "± 95%", "lead", "± 95%", "total", "regret", "accepted", *groups]
+    choice = result.policies[0].assumed is not None
+    if choice:
+        headings.insert(8, "other offer")
     rows = []
     for outcome in result.policies:
         first = outcome is result.policies[0]
@@ -33,6 +36,7 @@ def replay_rows(result: ReplayResult, given: Money | None = None) -> tuple[list[
                 money.format(float(outcome.total.mean()), 1),
                 money.format(float(outcome.regret.mean()), 2),
                 even_percent(outcome.accepted, 0),
+                *([_share(outcome.assumed)] if choice else []),
                 *(_accepted(outcome, group) for group in groups),
             ]
         )
@@ -87,3 +91,8 @@ def _accepted(outcome: PolicyResult, group: str) -> str:
 
 def _finite(value: float, money: Money) -> str:
     return money.format(value, 2) if math.isfinite(value) else "–"
+
+
+def _share(share: float | None) -> str:
+    """Format the share of acceptances with another offer than the one that was made."""
+    return "–" if share is None or math.isnan(share) else even_percent(share, 0)

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lenience import Belief, Discounted, Segments, characteristics
+from lenience.analysis import fairness
 from lenience.analysis.fairness import (
     WithExposureCap,
     WithFloor,
@@ -206,3 +207,17 @@ def test_the_cost_of_a_cap_on_exposure() -> None:
 def test_truths_must_be_complete() -> None:
     with rejected("truths", "missing"):
         segment_fates(solved(), {name: p for name, p in TRUTHS.items() if name != "b3"})
+
+
+def test_walks_that_need_a_long_solve_stay_within_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    policies = Segments.of({"a": 1.0}, Discounted(0.8, 0.999), Belief(20, 15)).solve(rows=300)
+    [exact] = segment_fates(policies)
+    monkeypatch.setattr(fairness, "GROWING_SECONDS", 0.0)
+    monkeypatch.setattr(Discounted, "solve", None)  # nothing may be solved again
+    [short] = segment_fates(policies)
+    for name in ("accepted", "early", "late", "ever", "shut_out"):
+        wide, narrow = getattr(short.bounds, name), getattr(exact.bounds, name)
+        assert wide.lower <= narrow.upper
+        assert narrow.lower <= wide.upper
+    assert short.starts
+    assert short.ever == pytest.approx(exact.ever, abs=0.05)

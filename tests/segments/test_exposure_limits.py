@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lenience import Belief, Delayed, Discounted, Segments, exposure_limits, starts
+from lenience.core.errors import TooLargeError
 from lenience.segments import exposure_limits as late
 from rejections import rejected
 
@@ -88,6 +89,34 @@ def test_segments_that_the_time_does_not_suffice_for_are_named(monkeypatch: pyte
     good = rows["good"]  # is worth at least what accepting everyone is
     assert good.now == "accept"
     assert good.worth == pytest.approx(12 / 0.3 * (26 / 30 - 0.8))
+
+
+def test_a_segment_that_cannot_be_solved_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve = Delayed.solve
+
+    def failing(objective: Delayed, belief: Belief, **options: Any) -> Any:
+        if belief == BELIEFS["near"]:
+            raise TooLargeError("Solving this problem", seconds=1e9, allowed_seconds=1.0)
+        return solve(objective, belief, **options)
+
+    monkeypatch.setattr(Delayed, "solve", failing)
+    rows = {row.name: row for row in exposure_limits(Segments.of(SHARES, WHOLE, BELIEFS), values=True)}
+    reason = rows["near"].not_computed
+    assert reason is not None
+    assert (reason.code, rows["near"].now) == ("not_solved", "not computed")
+    assert all(row.not_computed is None for name, row in rows.items() if name != "near")
+    assert rows["new"].limit == 1
+
+
+def test_millions_of_arrivals_need_no_long_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first acceptance is judged by a short look-ahead, whose bounds agree with a long one."""
+    many = Delayed(cost=0.8, arrivals=20_000, discount_rate=0.3, label_delay=0.5)
+    beliefs = {"maybe": Belief(20, 14), "hopeless": Belief(400, 240)}
+    cells = Segments.of({"maybe": 0.5, "hopeless": 0.5}, many, beliefs)
+    long = {cell.name: late._without_solving(cell.own, beliefs[cell.name]) for cell in cells}
+    monkeypatch.setattr(late, "START_SECONDS", 1e-4)
+    assert {cell.name: late._without_solving(cell.own, beliefs[cell.name]) for cell in cells} == long
+    assert long == {"maybe": None, "hopeless": 0}
 
 
 def test_what_is_not_to_be_had_is_refused() -> None:

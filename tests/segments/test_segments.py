@@ -169,3 +169,16 @@ def test_late_labels_join_by_their_share() -> None:
 def test_segments_may_be_rarer_than_once_a_year() -> None:
     cells = Segments.from_rates({"often": 40.0, "rare": 0.25}, 0.8, 0.1, Belief(2, 1))
     assert cells["rare"].share == pytest.approx(0.25 / 40.25)
+
+
+def test_segments_solved_in_a_limited_time_have_wider_bounds() -> None:
+    cells = Segments.of({"a": 0.7, "b": 0.3}, Discounted(0.8, 0.9999), Belief(20, 15))
+    exact, quick = cells.solve(), cells.solve(seconds=1e-4)
+    for name in cells.names:
+        narrow, wide = exact.segment_value(name), quick.segment_value(name)
+        assert wide.lower <= narrow.lower
+        assert narrow.upper <= wide.upper
+        assert narrow.width < wide.width < 0.05 * narrow.midpoint
+    assert quick.accepts("a") == exact.accepts("a")
+    with rejected("seconds"):
+        cells.solve(seconds=0)

@@ -205,3 +205,13 @@ def test_labels_that_come_late_keep_a_segment_shut() -> None:
         assert found.volume == pytest.approx(40)
         assert found.needed == pytest.approx(32.14, rel=0.01)
         assert found.starts == begins
+
+
+def test_segments_beyond_the_search_are_solved_at_their_own_volume(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = Segments.of(
+        {"open": 0.5, "shut": 0.5}, Discounted(0.8, 0.9998), {"open": Belief(40, 28), "shut": Belief(60, 30)}
+    )
+    monkeypatch.setattr(starting, "MOST_SHOWN", 5.0)
+    monkeypatch.setattr(starting, "MOST_SEARCHED", 5.0)  # both would start only beyond it, and both have more
+    assert {row.name: row.starts for row in starts(cells)} == {"open": True, "shut": False}
+    assert all(math.isinf(row.needed) for row in starts(cells))

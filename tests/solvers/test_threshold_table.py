@@ -14,8 +14,8 @@ from lenience.solvers.stopping.leniency_curve import (
     threshold_on_curve,
     thresholds_on_curve,
 )
-from lenience.solvers.stopping.solve import DiscountedProblem
-from lenience.solvers.stopping.threshold import enclose_threshold, threshold_curve
+from lenience.solvers.stopping.solve import DiscountedProblem, discounted_seconds, look_ahead_within
+from lenience.solvers.stopping.threshold import enclose_threshold, estimate_threshold, threshold_curve
 from lenience.solvers.stopping.threshold_table import LARGEST, SMALLEST, look_up, measured_error, threshold_table
 from oracles import continuation
 
@@ -206,3 +206,14 @@ def test_tables_cover_their_discounts() -> None:
         assert table.n0 == pytest.approx(math.log(SMALLEST))
         assert table.f.shape[0] == 8 * 21 + 1
         assert table.n0 + table.n_step * 8 * 21 == pytest.approx(math.log(LARGEST))
+
+
+@pytest.mark.parametrize(("n", "distance"), [(4.0, 1e-3), (40.0, 1e-3), (400.0, 3e-3)])
+def test_estimated_thresholds_are_close_to_proved_ones(n: float, distance: float) -> None:
+    discount = 1.0 - 1e-4
+    proved = enclose_threshold(DiscountedProblem(0.8, discount), n, 1e-5).midpoint
+    ahead = look_ahead_within(n, 0.8, discount, 1, math.sqrt(1e-5), 1e-4)
+    assert ahead is not None
+    assert discounted_seconds(n, 0.8, discount, 1, math.sqrt(1e-5), ahead) <= 1e-4
+    assert estimate_threshold(0.8, discount, n, 1e-5, 1e-4) == pytest.approx(proved, abs=distance)
+    assert estimate_threshold(0.8, discount, n, 1e-5, 10.0) == pytest.approx(proved, abs=1e-5)

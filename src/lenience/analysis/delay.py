@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -28,6 +29,7 @@ from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.policies.beliefs.greedy import Greedy
 from lenience.policies.beliefs.mixture import MixturePolicy
+from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.policies.beliefs.pending import Blind, Capped
 from lenience.simulation.delay_events import LimitPolicy, SimulatedValue, simulate_delays
 from lenience.simulation.label_delay import LabelDelay
@@ -36,6 +38,8 @@ OPTIMAL = "exposure limit"
 EFFECTIVE = "exposure limit, effective delay"
 BLIND = "blind to pending"
 SAME_DELAY = 1e-3  # relative; closer delays give the same limits
+ROWS = 1_000  # of the table of the blind policy, which grows on demand
+BLIND_SECONDS = 0.3  # to solve it, by the solver's estimate
 
 
 class DelayValue(msgspec.Struct, frozen=True):
@@ -166,7 +170,7 @@ def baselines(
         return _doubted_baselines(objective, prior, caps)
     check_prior(prior)
     cost = objective.cost
-    paper = Discounted.from_rates(cost, objective.arrivals, objective.discount_rate).solve(prior)
+    paper = _solved_at_once(Discounted.from_rates(cost, objective.arrivals, objective.discount_rate), prior)
     result: dict[str, Blind | Capped] = {BLIND: Blind(paper, cost), "greedy": Blind(Greedy(cost), cost)}
     result |= {f"cap {cap}": Capped(paper, cost, cap) for cap in caps}
     result["wait for every label"] = Capped(paper, cost, 1, everywhere=True)
@@ -192,6 +196,16 @@ def _doubted_baselines(objective: Delayed, prior: MixtureBelief, caps: Iterable[
     result |= {f"cap {cap}": CountedCap(first, paper, even, cap) for cap in caps}
     result["wait for every label"] = CountedCap(first, paper, even, 1, everywhere=True)
     return result
+
+
+@lru_cache(maxsize=64)
+def _solved_at_once(objective: Discounted, prior: Belief) -> OptimalPolicy:
+    """Return the optimal policy for labels that come at once; with many arrivals, from a shorter look-ahead."""
+    from lenience.solvers.stopping.solve import look_ahead_within
+
+    ahead = look_ahead_within(prior.n, objective.cost, objective.discount, ROWS, 1e-9, BLIND_SECONDS)
+    policy: OptimalPolicy = objective.solve(prior, ROWS, look_ahead=ahead)
+    return policy
 
 
 def value_by_delay(

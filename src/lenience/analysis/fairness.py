@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.analysis.characteristics import MOST_ROWS
 from lenience.analysis.evaluate import evaluate
-from lenience.analysis.long_run import long_run
+from lenience.analysis.long_run import FIRST_ROWS, MOST_AVERAGED, long_run
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
@@ -187,6 +187,7 @@ class GroupFate(msgspec.Struct, frozen=True):
     never_start: int
 
 
+GROWING_SECONDS = 0.5  # to solve a longer table, by the solver's estimate
 SURELY = 1e-9  # below this probability of p > c a segment counts as not worth accepting
 FATES = "the result of segment_fates"
 
@@ -207,7 +208,7 @@ def segment_fates(
         The true success rate of every segment; by default results are averaged over the beliefs.
     rows : int, optional
         The number of acceptances to follow; by default as many as the tolerance needs, at most 100,000 (8,000 if the
-        true rates are unknown).
+        true rates are unknown). If a longer table would take seconds to solve, only those of the table are followed.
     tolerance : float, optional
         The largest width of the bounds, unless that needs more rows; by default 0.0001, and 0.01 if the true rates are
         unknown.
@@ -259,6 +260,8 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int | None, tole
     if not own.stationary:
         raise InputError("objective", own, "a Discounted objective")
     prior = plain_belief(cell, "segment_fates")
+    if rows is None and own.solve_seconds(prior, MOST_AVERAGED) > GROWING_SECONDS:
+        rows = max(getattr(policy, "rows", FIRST_ROWS) - 1, 1)
     run = long_run(policy, p, own, prior, tolerance, rows)
     deserving = prior.exceeds(own.cost) if p is None else float(p > own.cost)
     shut_out = None

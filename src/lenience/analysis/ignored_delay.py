@@ -14,6 +14,7 @@ import msgspec
 from lenience.analysis.delay import BLIND, baselines, evaluate_pending
 from lenience.core.errors import TooLargeError
 from lenience.segments.exposure_limits import Exposure
+from lenience.solvers.delayed.evaluation import least_updates
 
 TOLERANCE = 1e-3  # relative error of the value if pending labels are ignored
 MOST_UPDATES = 2e8  # per segment: about a second
@@ -45,7 +46,8 @@ def cost_of_ignoring(rows: Iterable[Exposure]) -> list[Ignored]:
         if row.policy is None or row.unlimited:
             continue
         limited, blind = row.policy.value(row.belief).midpoint, None
-        if time.monotonic() < until:
+        # The baseline itself takes long to solve where its evaluation would take too long.
+        if time.monotonic() < until and least_updates(row.objective.problem(row.belief)) <= MOST_UPDATES:
             baseline = baselines(row.objective, row.belief, caps=())[BLIND]
             try:
                 blind = evaluate_pending(baseline, row.objective, row.belief, TOLERANCE, MOST_UPDATES).midpoint

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lenience.segments.exposure_limits import Exposure
 
 Result = TypeVar("Result")
+SOLVE_SECONDS = 0.1  # for one segment, by the solver's estimate; more than that narrows the bounds, and hardly more
 
 
 @click.command(short_help="Write one HTML page on the segments of past decisions.")
@@ -119,7 +120,7 @@ def report(
     money = money.per_year(part_of_a_year(options))
     assert past.segments is not None
     with announcing(f"Solving {len(past.segments.cells):,} segments"):
-        policies = past.segments.solve()
+        policies = past.segments.solve(seconds=SOLVE_SECONDS)
     late = past.exposures(values=True)
     begins = {row.name: row.starts is not False for row in late}
     if not begins and options["economics"] is None:

@@ -45,9 +45,12 @@ from lenience.segments.policies import SegmentPolicies
 from lenience.segments.segments import Segments
 from lenience.segments.small_starts import starter_groups
 from lenience.segments.starting import Shutout, Start, has_offers, shut_out_at_outset, starts
+from lenience.solvers.stopping.threshold import estimate_threshold
 
 MOST_DRAWN = 60  # segments in the figure; tables list more
 MOST_LISTED = 500
+RATE_TOLERANCE = 1e-3  # of a minimum rate
+RATE_SECONDS = 3e-3  # for each of about ten solves of a minimum rate, by the solver's estimate
 
 
 def segments_report(
@@ -346,7 +349,11 @@ def _minimum_rate(policies: SegmentPolicies, row: Start) -> float | None:
     if has_offers(cell):
         label = policy.label_value(row.prior).midpoint
         return float(max(row.cost - label / offers_of(cell.objective).mean_amount, 0.0))
-    return float(policy.threshold(row.prior.n, tolerance=1e-3).midpoint) if isinstance(policy, OptimalPolicy) else None
+    if not isinstance(policy, OptimalPolicy):
+        return None
+    if not cell.objective.stationary:
+        return float(policy.threshold(row.prior.n, RATE_TOLERANCE).midpoint)
+    return estimate_threshold(cell.own.cost, cell.own.discount, row.prior.n, RATE_TOLERANCE, RATE_SECONDS)
 
 
 def _decision(row: Start) -> str:

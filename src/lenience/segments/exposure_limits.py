@@ -29,7 +29,6 @@ from lenience.core.lattice import AT_COST
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import having, listed, mapped, whole
 from lenience.objectives.delayed import Delayed
-from lenience.objectives.discounted import Discounted
 from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
 from lenience.segments.segments import Segment, Segments, plain_belief
@@ -38,6 +37,7 @@ TOLERANCE = 1e-4  # relative to the value at the belief
 SECONDS = 1.0  # time limit to prove the limit of one segment, by the solver's estimate
 ALL_SECONDS = 120.0  # time limit for all segments, by the clock
 FINE = 1e-9  # the tolerance of the value of a first acceptance
+START_SECONDS = 0.02  # to decide whether a first acceptance may pay with immediate labels, by the solver's estimate
 SEGMENTS = "Segments with a Delayed objective and no horizon, such as history.divide(Delayed(…))"
 
 
@@ -47,14 +47,15 @@ class NotComputed(msgspec.Struct, frozen=True):
     Parameters
     ----------
     code
-        ``time_over``: the time for all segments was over.
+        ``time_over``: the time for all segments was over. ``not_solved``: the problem of this segment has no solution
+        that the solver can compute; the other segments are not affected.
     allowed_seconds
         The time that is allowed for all segments.
     reason
         The same as a sentence. It is what ``str`` returns.
     """
 
-    code: Literal["time_over"]
+    code: Literal["time_over", "not_solved"]
     allowed_seconds: float
     reason: str
 
@@ -207,7 +208,10 @@ def exposure_limits(
         own, belief = key
         if time.monotonic() > until:
             return NO_TIME
-        policy: ExposurePolicy | EstimatedExposurePolicy = own.solve(belief, tolerance=TOLERANCE, seconds=SECONDS)
+        try:
+            policy: ExposurePolicy | EstimatedExposurePolicy = own.solve(belief, tolerance=TOLERANCE, seconds=SECONDS)
+        except InputError as error:  # one segment must not stop the others
+            return NotComputed("not_solved", ALL_SECONDS, str(error))
         return policy
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:  # The kernels release Python's lock.
@@ -229,6 +233,7 @@ def _without_solving(objective: Delayed, belief: Belief) -> int | None:
 def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
     """Return whether a first acceptance may pay with immediate labels. False is proved."""
     from lenience.solvers.stopping.clairvoyant import gain_of_knowing
+    from lenience.solvers.stopping.solve import look_ahead_within, solve_discounted
 
     # One acceptance loses at least c − p̂, and all that may follow gains at most volume · E(p − c)⁺.
     if objective.cost - belief.mean >= objective.volume * gain_of_knowing(belief.n, belief.s, objective.cost):
@@ -236,7 +241,9 @@ def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
     # A segment that starts at a smaller volume also starts at its own, and a smaller volume is solved in less time.
     for part in (64, 8, 1):
         volume = objective.volume / part
-        worth = Discounted(objective.cost, volume / (1.0 + volume)).enclose(belief, FINE)[1]
+        discount = volume / (1.0 + volume)
+        ahead = look_ahead_within(belief.n, objective.cost, discount, 1, FINE, START_SECONDS)
+        worth = solve_discounted(belief.n, belief.s, objective.cost, discount, 1, FINE, ahead).continuation
         if worth.lower > 0.0:
             return True
     return worth.upper > 0.0

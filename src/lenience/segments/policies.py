@@ -94,6 +94,8 @@ class SegmentPolicies(Mapping[str, Any]):
         The relative loss up to which segments with similar volumes share a table.
     workers
         The number of threads; None for all cores.
+    seconds
+        The longest time for one segment, by estimate; None without a limit.
 
     Examples
     --------
@@ -113,11 +115,12 @@ class SegmentPolicies(Mapping[str, Any]):
         tolerance: float,
         allowed_loss: float,
         workers: int | None,
+        seconds: float | None = None,
     ) -> None:
         self.segments = segments
         self._solved = tuple(solved)
         self._by_name = dict(zip(segments.names, self._solved, strict=True))
-        self._options = (rows, tolerance, allowed_loss, workers)
+        self._options = (rows, tolerance, allowed_loss, workers, seconds)
 
     @property
     def tables(self) -> int:
@@ -345,13 +348,12 @@ class SegmentPolicies(Mapping[str, Any]):
         (('a',), 1)
         """
         allowed = real("allowed_loss", allowed_loss, least=0, below=1)
-        rows, tolerance, merging, workers = self._options
+        rows, tolerance, merging, workers, seconds = self._options
         losses = self.losses(segments)
         clairvoyant = dict(zip(segments.names, _clairvoyant(segments.cells), strict=True))
         again = [cell for cell in segments if losses.get(cell.name, math.inf) > allowed * clairvoyant[cell.name]]
-        fresh = dict(
-            zip([cell.name for cell in again], _solve_all(again, rows, tolerance, merging, workers), strict=True)
-        )
+        solved = _solve_all(again, rows, tolerance, merging, workers, seconds)
+        fresh = dict(zip([cell.name for cell in again], solved, strict=True))
         entries = [fresh[cell.name] if cell.name in fresh else self._by_name[cell.name] for cell in segments]
         reused = [name for name in segments.names if name not in fresh]
         report = RefreshReport(
@@ -377,19 +379,30 @@ class SegmentPolicies(Mapping[str, Any]):
 
 
 def solve_segments(
-    segments: Segments, rows: int | None, tolerance: float, allowed_loss: float, workers: int | None
+    segments: Segments,
+    rows: int | None,
+    tolerance: float,
+    allowed_loss: float,
+    workers: int | None,
+    seconds: float | None = None,
 ) -> SegmentPolicies:
     """Solve all segments, each distinct problem once."""
     tolerance = check_tolerance(tolerance)
     rows = None if rows is None else whole("rows", rows, least=1)
     allowed = real("allowed_loss", allowed_loss, least=0, below=1)
     workers = None if workers is None else whole("workers", workers, least=1)
-    solved = _solve_all(segments.cells, rows, tolerance, allowed, workers)
-    return SegmentPolicies(segments, solved, rows, tolerance, allowed, workers)
+    within = None if seconds is None else real("seconds", seconds, above=0)
+    solved = _solve_all(segments.cells, rows, tolerance, allowed, workers, within)
+    return SegmentPolicies(segments, solved, rows, tolerance, allowed, workers, within)
 
 
 def _solve_all(
-    cells: Sequence[Segment], rows: int | None, tolerance: float, allowed: float, workers: int | None
+    cells: Sequence[Segment],
+    rows: int | None,
+    tolerance: float,
+    allowed: float,
+    workers: int | None,
+    seconds: float | None,
 ) -> list[Solved]:
     """Solve all cells, each distinct problem once, in threads."""
     keys = [(_merged(cell.own, allowed), cell.prior) for cell in cells]
@@ -400,7 +413,9 @@ def _solve_all(
     cores = workers or os.cpu_count() or 1
     batches = [distinct[i :: 8 * cores] for i in range(min(8 * cores, len(distinct)))]
     with ThreadPoolExecutor(cores) as pool:
-        results = pool.map(lambda batch: [_solve_one(key[0], key[1], rows, tolerance) for key in batch], batches)
+        results = pool.map(
+            lambda batch: [_solve_one(own, prior, rows, tolerance, seconds) for own, prior in batch], batches
+        )
         solved = {
             key: entry
             for batch, entries in zip(batches, results, strict=True)
@@ -409,18 +424,23 @@ def _solve_all(
     return [solved[key] for key in keys]
 
 
-def _solve_one(objective: Any, prior: Belief | MixtureBelief, rows: int | None, tolerance: float) -> Solved:
-    """Solve one problem."""
+def _solve_one(
+    objective: Any, prior: Belief | MixtureBelief, rows: int | None, tolerance: float, seconds: float | None
+) -> Solved:
+    """Solve one problem, with wider bounds if it would take more than ``seconds``."""
     if not objective.stationary:
         policy = objective.solve(prior)
         return Solved(objective, prior, policy, policy.value(prior))
     count = rows or min(MOST_ROWS, math.ceil(8.0 * (1.0 + objective.volume)))
     if not isinstance(prior, Belief) or not _has_plain_table(objective, prior):
         return solve_offers_in_time(objective, prior, count, tolerance)
-    from lenience.solvers.stopping.solve import solve_discounted
+    from lenience.solvers.stopping.solve import look_ahead_within, solve_discounted
 
     own = Discounted(objective.cost, objective.discount)
-    solution = solve_discounted(prior.n, prior.s, own.cost, own.discount, count, tolerance)
+    ahead = None
+    if seconds is not None:
+        ahead = look_ahead_within(prior.n, own.cost, own.discount, count, tolerance, seconds)
+    solution = solve_discounted(prior.n, prior.s, own.cost, own.discount, count, tolerance, ahead)
     certificate = Certificate(
         tolerance, count, solution.look_ahead, solution.undecided, solution.width, solution.states
     )

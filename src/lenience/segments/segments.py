@@ -290,7 +290,12 @@ class Segments:
         return cls.of({name: rate / total for name, rate in rates.items()}, objectives, prior, groups)
 
     def solve(
-        self, rows: int | None = None, tolerance: float = 1e-9, allowed_loss: float = 0.0, workers: int | None = None
+        self,
+        rows: int | None = None,
+        tolerance: float = 1e-9,
+        allowed_loss: float = 0.0,
+        workers: int | None = None,
+        seconds: float | None = None,
     ) -> SegmentPolicies:
         """Solve for the optimal policy of every segment, on all cores.
 
@@ -309,6 +314,9 @@ class Segments:
             this share of its clairvoyant value less than its optimum (:mod:`lenience.segments.staleness`).
         workers : int, optional
             The number of threads; by default one for each core.
+        seconds : float, optional
+            The longest time to allow for one segment, in seconds and by estimate. A segment that needs more gets wider
+            bounds. By default there is no such limit.
 
         Returns
         -------
@@ -323,7 +331,7 @@ class Segments:
         """
         from lenience.segments.policies import solve_segments
 
-        return solve_segments(self, rows, tolerance, allowed_loss, workers)
+        return solve_segments(self, rows, tolerance, allowed_loss, workers, seconds)
 
     def with_shares(self, shares: Mapping[str, float]) -> Segments:
         """Return the same segments with other shares.

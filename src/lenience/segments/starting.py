@@ -35,6 +35,7 @@ from lenience.segments.segments import Segment, Segments, plain_belief
 MOST_VOLUME = 1e6  # A belief that would start only beyond this volume counts as never starting.
 # The largest volume to search for a segment, or ten times its own: each doubling takes twice as long.
 MOST_SHOWN = 1e3
+MOST_SEARCHED = 2e4  # beyond it a solve takes longer than a tenth of a second
 PRECISION = 1e-6  # of the volume, relative
 COARSE, MOST_FORECAST = 0.01, 20_000.0  # precision and largest volume of a forecast
 SEGMENTS = "Segments, such as Segments.of(shares, objective, prior)"
@@ -304,10 +305,14 @@ def starts(segments: Segments | Iterable[Segment]) -> list[Start]:
             continue
         prior = plain_belief(cell, "starts")
         cost, volume = cell.objective.cost, cell.volume
-        needed = starting_volume(prior, cost, SHOWN, max(MOST_SHOWN, 10.0 * volume))
+        searched = max(MOST_SHOWN, min(10.0 * volume, MOST_SEARCHED))
+        needed = starting_volume(prior, cost, SHOWN, searched)
         near = needed.lower <= volume <= needed.upper and needed.width > 0.0
+        unknown = near or (math.isinf(needed.lower) and volume > searched)
         begins = (
-            segment_starts(cell) if cell.objective.label_delay or near else volume > needed.lower or prior.mean > cost
+            segment_starts(cell)
+            if cell.objective.label_delay or unknown
+            else volume > needed.lower or prior.mean > cost
         )
         rows.append(Start(cell.name, cell.group, prior, cost, volume, needed.midpoint, begins))
     return rows

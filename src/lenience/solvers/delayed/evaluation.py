@@ -45,6 +45,7 @@ from lenience.solvers.stopping.band import put_above, strike_distance
 
 UNIT = 2.0**-53
 MOST_UPDATES = 1e11  # a few minutes
+SPREAD = 6.5  # standard deviations of the number pending that the first attempt follows
 ROOM = 64  # the number of states by which a row may move down before the arrays are shifted
 ROW = 2e4  # the overhead of a row, in updates of a state
 
@@ -81,8 +82,8 @@ def evaluate_delayed(
     """
     prior = MixtureBelief.of(Belief(problem.n, problem.s)) if doubted is None else doubted
     known = policy.steady_limit != UNKNOWN
-    rows = math.ceil((5 if known else 10) * problem.horizon) + 64
-    spread = 6.5
+    rows = _first_rows(problem, known)
+    spread = SPREAD
     scale = 1e-3 * math.fsum(
         weight * clairvoyant(problem._replace(n=one.n, s=one.s, f=one.n - one.s))
         for one, weight in zip(prior.beliefs, prior.weights, strict=True)
@@ -96,6 +97,32 @@ def evaluate_delayed(
         rows += rows // 3
         spread += 1.0
     return value
+
+
+def least_updates(problem: DelayedProblem) -> float:
+    """Return a lower bound of the work to evaluate a policy without a limit where p̂ ≥ c, before it is solved.
+
+    >>> small, large = (DelayedProblem(2.0, 1.0, 1.0, 0.8, arrivals, 0.1, 1.0) for arrivals in (50.0, 5e4))
+    >>> least_updates(small) < 1e9 < least_updates(large)
+    True
+    """
+    cap = _most_pending(problem, SPREAD)
+    return _updates(_first_rows(problem, True), cap + 4, cap)
+
+
+def _first_rows(problem: DelayedProblem, known: bool) -> int:
+    """Return the number of rows of the first attempt, by whether what the policy does where p̂ ≥ c is known."""
+    return math.ceil((5 if known else 10) * problem.horizon) + 64
+
+
+def _most_pending(problem: DelayedProblem, spread: float) -> int:
+    """Return the number pending that is exceeded with a negligible probability."""
+    return math.ceil(problem.in_flight + spread * math.sqrt(problem.in_flight + 1)) + 6
+
+
+def _updates(rows: int, width: int, cap: int) -> float:
+    """Return the work of a sweep: updates of states, and the overhead of its rows."""
+    return rows * (float(width) * (cap + 1) + ROW)
 
 
 def steady_count(problem: DelayedProblem, limit: int | None, cap: int) -> NDArray[np.float64]:
@@ -125,7 +152,7 @@ def _enclose(
     single = states[0].shape[0] == 1
     g = problem.horizon
     limit = policy.steady_limit
-    cap = math.ceil(problem.in_flight + spread * math.sqrt(problem.in_flight + 1)) + 6
+    cap = _most_pending(problem, spread)
     if limit is not None and limit != UNKNOWN:
         cap = max(min(cap, limit + 1), 2)
     _check_effort(rows, cap + 4, cap, most)  # A lower bound of the work is known before anything is computed.
@@ -178,7 +205,7 @@ def _enclose(
 
 def _check_effort(rows: int, width: int, cap: int, most: float) -> None:
     """Raise TooLargeError if an evaluation has too many states."""
-    updates = rows * (float(width) * (cap + 1) + ROW)
+    updates = _updates(rows, width, cap)
     if updates > most:
         raise TooLargeError(
             "Evaluating this policy",

@@ -135,6 +135,29 @@ def discounted_seconds(
     return last * _band_width(n + last, cost, discount, drop) * SECONDS_A_STATE
 
 
+def look_ahead_within(
+    n: float, cost: float, discount: float, rows: int, tolerance: float, seconds: float
+) -> int | None:
+    """Return the longest look-ahead that :func:`solve_discounted` is estimated to compute in a given time.
+
+    Return None if the look-ahead that the tolerance needs takes no longer. With a shorter one the bounds are wider, but
+    they are still bounds: after 50,000 rows, say, little is left to learn, whatever the number of arrivals.
+
+    >>> look_ahead_within(40, 0.8, 0.99, 1, 1e-9, 0.1) is None
+    True
+    >>> ahead = look_ahead_within(40, 0.8, 1 - 1e-6, 1, 1e-3, 0.01)
+    >>> discounted_seconds(40, 0.8, 1 - 1e-6, 1, 1e-3, ahead) <= 0.01
+    True
+    """
+    _, target, _ = _aims(cost, discount, tolerance)
+    ahead = _guess_look_ahead(n + rows, cost, discount, target)
+    if discounted_seconds(n, cost, discount, rows, tolerance, ahead) <= seconds:
+        return None
+    while ahead > 1 and discounted_seconds(n, cost, discount, rows, tolerance, ahead) > seconds:
+        ahead = ahead * 3 // 4
+    return ahead
+
+
 def horizon_seconds(n: float, horizon: int) -> float:
     """Estimate the seconds that :func:`solve_horizon` takes: the average row has a quarter of the largest width."""
     return horizon * _horizon_width(n, horizon) / 4.0 * SECONDS_A_STATE

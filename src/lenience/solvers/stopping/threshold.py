@@ -17,6 +17,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.protocols import StoppingProblem
 from lenience.solvers.stopping.leniency_curve import leniency_series, thresholds_on_curve
 from lenience.solvers.stopping.root import enclose_root
+from lenience.solvers.stopping.solve import DiscountedProblem, look_ahead_within, solve_discounted
 
 
 @lru_cache(maxsize=4096)
@@ -44,6 +45,29 @@ def enclose_threshold(
     # The solver sees the rate fl(x·n)/n, which may differ from x by half a rounding. One step outwards covers that.
     lower, upper = math.nextafter(bounds.lower, 0.0), math.nextafter(bounds.upper, math.inf)
     return Bounds(lower, min(upper, cost))
+
+
+def estimate_threshold(
+    cost: float, discount: float, n: float, tolerance: float, seconds: float, guess: float | None = None
+) -> float:
+    """Return c_n, from proved bounds or, if one solve takes longer than ``seconds``, from solves that look less far.
+
+    A solve with a shorter look-ahead has wider bounds, and their midpoints have a root that is close to c_n.
+
+    >>> exact = enclose_threshold(DiscountedProblem(0.8, 0.999), 40.0, 1e-5).midpoint
+    >>> abs(estimate_threshold(0.8, 0.999, 40.0, 1e-5, 1e-4) - exact) < 1e-3
+    True
+    """
+    ahead = look_ahead_within(n, cost, discount, 1, math.sqrt(tolerance), seconds)
+    if ahead is None:
+        return enclose_threshold(DiscountedProblem(cost, discount), n, tolerance, guess).midpoint
+
+    def middle(rate: float) -> Bounds:
+        value = solve_discounted(n, min(rate * n, n), cost, discount, 1, math.sqrt(tolerance), ahead).continuation
+        return Bounds(value.midpoint, value.midpoint)
+
+    start = cost / (1.0 + 1.0 / (n * cost)) if guess is None else guess
+    return enclose_root(middle, 0.0, cost, start, tolerance).midpoint
 
 
 def threshold_curve(problem: StoppingProblem, n: NDArray[np.float64]) -> NDArray[np.float64]:

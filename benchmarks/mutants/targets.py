@@ -85,6 +85,7 @@ TIMING = "tests/models/test_timing.py"
 SHIFTED_COSTS = "tests/segments/test_shifted_costs.py"
 BETWEEN_ROWS = "tests/service/domain/test_between_rows.py"
 OFFER_TABLES = "tests/service/domain/test_offer_tables.py"
+SEGMENT_NUMBERS = "tests/segments/test_number_ranges.py"
 OVERALL_COUNTERS = "tests/service/domain/test_overall_counters.py"
 REQUEST_LIMITS = "tests/service/domain/test_request_limits.py"
 OVERALL_LIMITS = "tests/service/commands/test_overall_limits.py -k 'not postgresql'"
@@ -202,20 +203,35 @@ TARGETS = (
     Target(OBJECTIVES + "discounted.py", (OBJECTIVE_TESTS, OPTIMAL), skipped=EFFORT),
     Target(OBJECTIVES + "finite_horizon.py", (OBJECTIVE_TESTS,), skipped=EFFORT),
     Target(SEGMENTS + "band_advice.py", ("tests/models/test_binning.py",)),
-    Target(SEGMENTS + "arrival_counts.py", ("tests/segments/test_segments.py",)),
-    Target(SEGMENTS + "capacity.py", (CAPACITY, RANKING), skipped=EFFORT),
+    Target(
+        SEGMENTS + "arrival_counts.py",
+        (
+            SEGMENT_NUMBERS,
+            "tests/segments/test_segments.py",
+        ),
+    ),
+    Target(SEGMENTS + "capacity.py", (SEGMENT_NUMBERS, CAPACITY, RANKING), skipped=EFFORT),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),
     Target(
         SEGMENTS + "policies.py",
-        ("tests/segments/test_staleness.py", "tests/segments/test_segments.py", SEGMENT_OFFERS),
+        (SEGMENT_NUMBERS, "tests/segments/test_staleness.py", "tests/segments/test_segments.py", SEGMENT_OFFERS),
         skipped=EFFORT,
     ),
-    Target(SEGMENTS + "ranking.py", (RANKING,), skipped=EFFORT),
-    Target(SEGMENTS + "segments.py", ("tests/segments/test_segments.py", SEGMENT_OFFERS)),
+    Target(SEGMENTS + "ranking.py", (SEGMENT_NUMBERS, RANKING), skipped=EFFORT),
+    Target(SEGMENTS + "segments.py", (SEGMENT_NUMBERS, "tests/segments/test_segments.py", SEGMENT_OFFERS)),
     Target(SEGMENTS + "shifted_costs.py", (SHIFTED_COSTS, "tests/analysis/test_fair_optimum.py")),
-    Target(SEGMENTS + "small_starts.py", ("tests/segments/test_starter_offers.py",), skipped=EFFORT),
+    Target(
+        SEGMENTS + "small_starts.py",
+        (
+            SEGMENT_NUMBERS,
+            "tests/segments/test_starter_offers.py",
+        ),
+        skipped=EFFORT,
+    ),
     Target(SEGMENTS + "staleness.py", ("tests/segments/test_staleness.py",), skipped=EFFORT),
-    Target(SEGMENTS + "starting.py", ("tests/segments/test_starting.py", SEGMENT_OFFERS), skipped=EFFORT),
+    Target(
+        SEGMENTS + "starting.py", (SEGMENT_NUMBERS, "tests/segments/test_starting.py", SEGMENT_OFFERS), skipped=EFFORT
+    ),
     Target(MODELS + "batch_learning.py", (BATCH_LEARNING, LOGISTIC)),
     Target(MODELS + "bayesian_logistic.py", (LOGISTIC, FEATURE_MODELS)),
     Target(MODELS + "binning.py", ("tests/models/test_binning.py",)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -57,3 +59,9 @@ def test_the_distance_is_at_most_that_of_one_observation() -> None:
     assert success_distance(Belief(10, 9.5)) == LATTICE / 2
     assert success_distance(Belief(10, 0.25)) == LATTICE / 4
     assert size_distance(Belief(10, 5)) == LATTICE
+
+
+def test_the_distance_itself_is_near() -> None:
+    for number, close in ((1e-9, True), (math.nextafter(1e-9, 1.0), False), (1.0 - 2.0**-30, True), (1 - 2e-9, False)):
+        assert is_near(number, 0.0, 1e-9) == close
+        assert near(np.array([number]), 0.0, 1e-9).tolist() == [close]

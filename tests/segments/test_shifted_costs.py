@@ -45,3 +45,5 @@ def test_costs_outside_of_the_range_accept_everyone_or_nobody() -> None:
     assert everyone.earns(own).midpoint == pytest.approx(own.scale * (2 / 3 - 0.65) / (1 - own.discount))
     assert (nobody.cost, nobody.acceptance, nobody.value) == (1.0, Bounds(0.0, 0.0), Bounds(0.0, 0.0))
     assert nobody.earns(own).upper < 1e-9
+    assert ShiftedCosts(1e-6).policy(own, 1.0) == nobody
+    assert ShiftedCosts(1e-6).policy(own, 0.0)._replace(value=everyone.value) == everyone

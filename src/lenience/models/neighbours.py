@@ -26,7 +26,7 @@ from lenience.models.scaling import centre_and_scale
 
 
 class Neighbours(FeatureEstimator):
-    """ApplicantBelief beliefs from nearby labels with a Gaussian kernel.
+    """Estimate beliefs from nearby labels with a Gaussian kernel.
 
     Parameters
     ----------

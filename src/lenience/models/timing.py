@@ -185,7 +185,7 @@ def _likely_shares(table: _Table, quantiles: Sequence[float]) -> Rows:
 
 
 def _estimate(table: _Table, unresolved_success: float) -> _Laws:
-    """ApplicantBelief both laws if the given share of the unresolved loans succeeds."""
+    """Estimate both laws if the given share of the unresolved loans succeeds."""
     good, bad = table.successes.sum(axis=0), table.failures.sum(axis=0)
     loans = good + bad + table.still_open.sum(axis=0)
     all_open = _product_limit(good + bad, loans)
@@ -218,11 +218,14 @@ def _estimate(table: _Table, unresolved_success: float) -> _Laws:
         next_success = _product_limit(good[: end + 1], good[: end + 1] + good_left)
         next_failure = _product_limit(bad[: end + 1], bad[: end + 1] + bad_left)
         # One imagined loan at the common rate keeps the rate of a small group inside (0, 1).
-        rates = (good_by_group + expected.sum(axis=1) + unresolved * last_chance + rate) / (all_by_group + 1.0)
+        next_rates = (good_by_group + expected.sum(axis=1) + unresolved * last_chance + rate) / (all_by_group + 1.0)
+        # With one rate for all, the first step does not move the laws. So the rates count, too.
         moved = max(
+            float(np.abs(next_rates - rates).max()),
             float(np.abs(next_success - success_open[: end + 1]).max()),
             float(np.abs(next_failure - failure_open[: end + 1]).max()),
         )
+        rates = next_rates
         success_open = _extended(next_success, len(loans))
         failure_open = _extended(next_failure, len(loans))
         if moved < CONVERGED:

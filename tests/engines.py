@@ -9,6 +9,7 @@ import msgspec
 
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
+from lenience.service.commands.monitor import Monitor
 from lenience.service.commands.outcomes import Change, OverrideRequest
 from lenience.service.domain.clock import now
 from lenience.service.domain.receipts import make_sender
@@ -80,6 +81,9 @@ class Engine:
 
     def erase(self, decision: str) -> Json:
         return self.call(Change(make_sender("tester", None, "", ""), decision, "erasure"))
+
+    def monitor(self, decision: str, changes: dict[str, str | None], key: str | None = None) -> Json:
+        return self.call(Monitor(make_sender("tester", key, decision, changes, secret=True), decision, changes))
 
     def override(self, decision: str, choice: Any, reason: str = "known to the branch") -> Json:
         asked = OverrideRequest(choice, "head of credit", reason)

@@ -26,7 +26,7 @@ def erase(
     key: str | None,
     as_json: bool,
 ) -> None:
-    """Erase references, features and reasons of overrides; decisions, outcomes and the log stay.
+    """Erase references, features, monitored attributes and reasons of overrides; decisions, outcomes and the log stay.
 
     Without --yes nothing is erased; the command prints how many decisions match. Erasing cannot be undone. It is safe
     to repeat.

@@ -40,6 +40,11 @@ def _words(name: str, means: str) -> Callable[[Command], Command]:
 @click.option("--accepted", help="The column that says who was accepted; by default all were.")
 @click.option("--outcome-date", help="The column of the outcome's date.")
 @click.option("--offer", "offers", multiple=True, help="A part of the offer, as amount=COLUMN; may be repeated.")
+@click.option(
+    "--monitor",
+    multiple=True,
+    help="An attribute to measure fairness by, as NAME or NAME=COLUMN; decisions do not look at it; may be repeated.",
+)
 @dates_option
 @sheet_option
 @_words("success", "success")
@@ -67,6 +72,7 @@ def import_portfolio(
     accepted: str | None,
     outcome_date: str | None,
     offers: tuple[str, ...],
+    monitor: tuple[str, ...],
     dates: Order | None,
     sheet: str | None,
     success: tuple[str, ...],
@@ -122,6 +128,7 @@ def import_portfolio(
                 accepted=accepted,
                 outcome_date=outcome_date,
                 offer=_pairs("--offer", offers),
+                monitor=_pairs("--monitor", monitor),
                 success=success,
                 failure=failure,
                 pending=pending,

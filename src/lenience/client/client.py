@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Outcome = Literal["success", "failure"]
 Interim = Literal["late", "current"]
-INDIVIDUAL = "a mapping with segment, reference, features or offer, such as {'segment': 'young'}"
+INDIVIDUAL = "a mapping with segment, reference, features, offer or monitored, such as {'segment': 'young'}"
+MONITORED = "a mapping of attributes to texts, such as {'sex': 'f'}"
 OFFER = "an Offer, or a mapping such as {'amount': 1000, 'cost': 0.8} or {'gain': 200, 'loss': 800}"
 TEMPORARY = (429, 502, 503, 504)  # HTTP statuses after which to try again
 CONNECT_SECONDS = 5.0  # time limit for making a connection
@@ -228,6 +229,7 @@ class Client:
         *,
         offer: Offer | Mapping[str, float] | None = None,
         offers: Sequence[Offer | Mapping[str, float]] | None = None,
+        monitored: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Json:
         """Accept or reject one individual.
@@ -247,6 +249,8 @@ class Client:
             ``amount`` and ``cost``, with ``gain`` and ``loss``, or with ``amount``, ``rate`` and ``term``.
         offers : sequence of Offer or mapping, optional
             Several offers of which one can be made, instead of ``offer``. The service chooses.
+        monitored : mapping of str to str, optional
+            Attributes that fairness is measured by, e.g. ``{"sex": "f"}``. The decision does not look at them.
         idempotency_key : str, optional
             The key of the call.
 
@@ -267,6 +271,8 @@ class Client:
         if offers is not None:
             several = listed("offers", offers, f"a list, each of them {OFFER}")
             body["offers"] = [_offer(f"offers[{i}]", each) for i, each in enumerate(several)]
+        if monitored is not None:
+            body["monitored"] = dict(mapped("monitored", monitored, MONITORED))
         return self._post(f"/v1/policies/{_part('policy', policy)}/decisions", body, idempotency_key)
 
     def decide_batch(
@@ -279,7 +285,8 @@ class Client:
         policy : str
             The name of the policy.
         individuals : sequence of mappings
-            The individuals, each with ``segment``, ``reference``, ``features``, ``offer`` or ``offers`` (as mappings).
+            The individuals, each with ``segment``, ``reference``, ``features``, ``offer``, ``offers`` or ``monitored``
+            (as mappings).
         idempotency_key : str, optional
             The key of the call.
 
@@ -480,6 +487,7 @@ class Client:
         accepted: str | None = None,
         outcome_date: str | None = None,
         offer: Mapping[str, str] | None = None,
+        monitor: Mapping[str, str] | Iterable[str] = (),
         success: Iterable[str] = (),
         failure: Iterable[str] = (),
         pending: Iterable[str] = (),
@@ -522,6 +530,9 @@ class Client:
             The column of the outcome's date.
         offer : mapping of str to str, optional
             The column of each part of the offer, e.g. ``{"amount": "lent", "rate": "interest", "term": "years"}``.
+        monitor : mapping of str to str or iterable of str, optional
+            The column of each attribute that fairness is measured by, or columns that are named like it. Decisions do
+            not look at them; an empty cell is unknown.
         success, failure, pending, late, current, expired : iterable of str, optional
             Words of the outcome, in addition to the usual ones.
         accepted_values, rejected_values : iterable of str, optional
@@ -560,6 +571,7 @@ class Client:
             outcome_date,
             dict(features or {}),
             dict(offer or {}),
+            dict(monitor) if isinstance(monitor, Mapping) else {name: name for name in monitor},
         )
         kinds = (success, failure, pending, late, current, expired, accepted_values, rejected_values)
         view = self.policy(policy)
@@ -568,6 +580,28 @@ class Client:
         portfolio = read_portfolio(path, columns, words, leave_out, model, not_in_prior, dates=dates, sheet=sheet)
         address = f"/v1/policies/{_part('policy', policy)}/import"
         return send_portfolio(portfolio, lambda batch: self._post(address, dict(batch)), dry_run, progress)
+
+    def monitor(
+        self, decision: str, monitored: Mapping[str, str | None], *, idempotency_key: str | None = None
+    ) -> Json:
+        """Add or correct the attributes of a decision that fairness is measured by. No decision looks at them.
+
+        Parameters
+        ----------
+        decision : str
+            The id of the decision.
+        monitored : mapping of str to str or None
+            The value of each attribute, e.g. ``{"sex": "f"}``. None removes one; those that are not named stay.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            The names of the decision's monitored attributes, and whether anything changed.
+        """
+        body = {"monitored": dict(mapped("monitored", monitored, MONITORED))}
+        return self._post(f"/v1/decisions/{_part('decision', decision)}/monitored", body, idempotency_key)
 
     def correct(self, decision: str, outcome: Outcome) -> Json:
         """Replace an outcome that was wrong.

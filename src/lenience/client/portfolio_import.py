@@ -46,6 +46,7 @@ class PortfolioColumns(NamedTuple):
     outcome_date: str | None = None
     features: Mapping[str, str] = NOTHING  # the column of each feature
     offer: Mapping[str, str] = NOTHING  # the column of each part of an offer, e.g. amount, rate and term
+    monitored: Mapping[str, str] = NOTHING  # the column of each monitored attribute
 
     def named(self) -> dict[str, str]:
         """Return the column of each field, as the service records it."""
@@ -53,6 +54,7 @@ class PortfolioColumns(NamedTuple):
         optional = {"reference": self.reference, "decision": self.accepted, "outcome_at": self.outcome_date}
         given = {field: column for field, column in {**single, **optional}.items() if column}
         given |= {f"features.{name}": column for name, column in self.features.items()}
+        given |= {f"monitored.{name}": column for name, column in self.monitored.items()}
         return given | {f"offer.{name}": column for name, column in self.offer.items()}
 
 
@@ -308,6 +310,12 @@ class _RowReader:
             if wrong is not None:
                 return f"{columns.offer[wrong]} must be a number, not {cell(columns.offer[wrong], i)!r}"
             row["offer"] = offer
+        if columns.monitored:
+            row["monitored"] = {
+                name: cell(column, i)
+                for name, column in columns.monitored.items()
+                if not is_missing(self.table[column][i])
+            }
         return row
 
     def _outcome_date(self, row: Row, i: int, decided: dt.datetime) -> str:

@@ -24,6 +24,7 @@ Code = Literal[
     "duplicate",
     "length_mismatch",
     "conflicting_fields",
+    "decides_by_protected",
     "unsupported_offers",
     "insufficient_data",
     "too_large",

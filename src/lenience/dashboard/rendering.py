@@ -15,6 +15,7 @@ from litestar import Request, Response
 from lenience.__about__ import __version__
 from lenience.core import formatting as words
 from lenience.core.formatting import amount, duration, percent
+from lenience.core.protected_attributes import describe_consent as words_for_consent
 from lenience.dashboard.session import cookie_of, visitor_of
 
 DIGITS = "0123456789"
@@ -34,7 +35,12 @@ def page(request: Request[Any, Any, Any], template: str, status: int = 200, **va
     """Render a whole page."""
     visitor = visitor_of(request)
     notice = read_notice(request.cookies.get(NOTICE, "")) if "/" not in template else []
-    everywhere = {"visitor": visitor, "path": request.url.path, "notice": notice}
+    everywhere = {
+        "visitor": visitor,
+        "path": request.url.path,
+        "notice": notice,
+        "protected": _protected(request) if visitor is not None else [],
+    }
     text = environment().get_template(template).render(everywhere | values)
     response = Response(
         text.encode(), status_code=status, media_type=HTML, headers={"Content-Security-Policy": CONTENT_POLICY}
@@ -44,6 +50,12 @@ def page(request: Request[Any, Any, Any], template: str, status: int = 200, **va
     if notice:
         response.delete_cookie(NOTICE)
     return response
+
+
+def _protected(request: Request[Any, Any, Any]) -> list[tuple[str, str]]:
+    """Return each policy that decides by protected attributes, and the warning about it."""
+    deciding: dict[str, list[str]] = request.app.state.service.deciding_by_protected
+    return [(policy, words_for_consent(attributes)) for policy, attributes in deciding.items()]
 
 
 def part(request: Request[Any, Any, Any], template: str, **values: Any) -> Response[bytes]:

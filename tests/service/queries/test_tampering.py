@@ -37,7 +37,10 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     engine.correct(made[1], "success")
     engine.give_up(made[2])
     engine.override(made[3], "reject")
-    engine.decide("old", reference="someone")
+    engine.decide("old", reference="someone", monitored={"sex": "f", "age_band": "25-34"})
+    engine.monitor(made[0], {"sex": "m"})
+    engine.monitor(made[1], {"sex": "f"})
+    engine.monitor(made[1], {"sex": None})
     engine.create(name="loans", objective=OFFERS)
     engine.decide(policy="loans", offer=OfferRequest(amount=500, cost=0.8))
     engine.decide(policy="loans", offers=[OfferRequest(gain=20, loss=80), OfferRequest(amount=5000, cost=0.8)])
@@ -70,6 +73,8 @@ def other(value: Any, column: str) -> Any:
     """A value of the same kind that differs."""
     if column in ("amount", "cost", "at_risk"):
         return 0.25 if value is None else value + 0.125
+    if column == "monitors":
+        return 1000
     if value is None:
         return (
             1 if column in ("policy_id", "source") else 1_900_000_000_000_000 if column.endswith("_at") else "made up"
@@ -96,7 +101,7 @@ def named(table: Any, row: Any) -> str:
     return str(next(iter(values.values())))
 
 
-ALL = [schema.event, schema.decision, schema.personal, schema.chain, schema.policy]
+ALL = [schema.event, schema.decision, schema.personal, schema.monitored, schema.chain, schema.policy]
 REST = [schema.version, schema.solved, schema.idempotency, schema.api_key]
 
 

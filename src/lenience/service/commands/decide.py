@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
+from lenience.service.commands.monitor import check_monitored
 from lenience.service.commands.open_loans import count_open_loans
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, RankAnswer, decision_answer
@@ -21,9 +22,11 @@ from lenience.service.domain.chain import draw
 from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
 from lenience.service.domain.identity import new_id_and_salt
+from lenience.service.domain.monitored import MonitoredAttributes, strip_attributes
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.open_loans import with_open_loans
 from lenience.service.domain.overall import UseChange
+from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict, at_risk_after
 from lenience.service.domain.state import ChainState, Personal
@@ -35,7 +38,8 @@ from lenience.service.storage.policy_cache import PolicyRecord, Version
 class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One individual: its segment, or its features if the policy uses features, and its offer where amounts differ.
 
-    The offers are not encoded where they are not given, so that a request of an earlier release has the same digest.
+    The offers and the monitored attributes are not encoded where they are not given, so that a request of an earlier
+    release has the same digest. No decision looks at monitored attributes.
     """
 
     segment: limits.SegmentName | None = None
@@ -50,6 +54,7 @@ class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | UnsetType
         | None
     ) = UNSET
+    monitored: MonitoredAttributes | UnsetType | None = UNSET
 
     def __post_init__(self) -> None:
         if self.offer and self.offers:
@@ -82,6 +87,7 @@ class Decide:
     _located: tuple[PolicyRecord, list[int]] | None = None  # the policy as last loaded, and the chain of each request
     _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the position of a request
     _choices: list[tuple[Offer, ...]] = field(default_factory=list)  # the offers of each request
+    _monitored: dict[int, dict[str, str]] = field(default_factory=dict)  # by the position of a request
 
     @property
     def size(self) -> int:
@@ -116,13 +122,27 @@ class Decide:
                 record.choices(segment, request.choices)
                 for segment, request in zip(segments, self.requests, strict=True)
             ]
+            self._note_monitored(record)
             self._located = (record, [record.segments[segment] for segment in segments])
         return self._located[1]
 
     def _locked(self, record: PolicyRecord) -> list[int]:
         """Return the chains to lock: those of the segments, and the policy's own where it counts for all of them."""
         own = [record.chain] if record.ruling().overall is not None else []
-        return [*own, *self._place(record)]
+        segments = self._place(record)
+        return [*own, *([record.monitored] if self._monitored else []), *segments]
+
+    def _note_monitored(self, record: PolicyRecord) -> None:
+        """Note the monitored attributes of each request, or raise BadRequest."""
+        self._monitored = {}
+        for i, request in enumerate(self.requests):
+            if request.monitored:
+                try:
+                    given = strip_attributes(request.monitored)
+                    check_monitored(record, record.ruling(), list(given))
+                except InputError as error:
+                    raise BadRequest.of(error) from None
+                self._monitored[i] = {name: value for name, value in given.items() if value is not None}
 
     def _tidy(self, record: PolicyRecord) -> None:
         """Strip white space from the values of categories before they are stored, and note unknown values."""
@@ -173,6 +193,9 @@ class Decide:
                 ledger.change_use(ledger.chains[record.chain], self.sender.actor, event.id, change)
             if personal is not None:
                 ledger.add_personal(chain.id, seq, personal)
+            if i in self._monitored:
+                monitored = ledger.chains[record.monitored]
+                ledger.set_monitored(monitored, self.sender.actor, event.id, self._monitored[i])
         store_answer(ledger, self.sender, receipt, chain.id, seq, full_answer)
         return full_answer
 

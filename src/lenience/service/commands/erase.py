@@ -57,8 +57,13 @@ class Erase:
         """Do nothing: the decisions exist, and decisions are never deleted."""
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """Return the chains of the segments, or the system's chain, which logs a request without matches."""
-        return [ledger.chain_of[decision] for decision in self.ids] or [schema.SYSTEM_CHAIN]
+        """Return the chains of the segments, or the system's chain, which logs a request without matches.
+
+        The chains of the policies' monitored attributes come after those of the segments.
+        """
+        segments = [ledger.chain_of[decision] for decision in self.ids]
+        owners = (ledger.registry.owner_of(ledger.connection, chain) for chain in set(segments))
+        return [*segments, *{owner.monitored for owner in owners}] or [schema.SYSTEM_CHAIN]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Erase the data that no other request has erased meanwhile."""

@@ -15,12 +15,14 @@ import msgspec
 from lenience.core.errors import InputError
 from lenience.core.formatting import count, counted
 from lenience.core.offers import Offer
+from lenience.service.commands.monitor import check_monitored
 from lenience.service.commands.outcomes import carry_out, plan_report
 from lenience.service.commands.transitions import Transition, plan_nothing
 from lenience.service.domain.answers import ImportAnswer, ImportProblem
 from lenience.service.domain.events import Imported, Repeated, RowsImported
 from lenience.service.domain.feature_cells import strip_values
 from lenience.service.domain.imported_rows import ImportedRow, ImportRequest, count_imported, covered, imported_id
+from lenience.service.domain.monitored import strip_attributes
 from lenience.service.domain.offer_requests import ALLOWED
 from lenience.service.domain.overall import UseChange
 from lenience.service.domain.problems import BadRequest, Conflict, Problem
@@ -47,6 +49,7 @@ class PlacedRow:
     decided_at: int
     outcome_at: int | None
     offer: Offer | None
+    monitored: dict[str, str]
 
 
 @dataclass(slots=True)
@@ -82,7 +85,8 @@ class ImportDecisions:
         assert record is not None
         own = set(record.segments.values())
         known = {ledger.chain_of[identity] for row in self._placed for identity in _same(ledger, row)}
-        return [record.chain, *{row.chain for row in self._placed}, *(known & own)]
+        monitored = [record.monitored] if any(row.monitored for row in self._placed) else []
+        return [record.chain, *monitored, *{row.chain for row in self._placed}, *(known & own)]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Record the rows that are new, and the outcomes that are."""
@@ -129,6 +133,8 @@ class ImportDecisions:
             ledger.append(own, source.started(number, ledger.now, self.sender.actor))
         for row in fresh:
             self._record(ledger, number, row)
+            if row.monitored:
+                ledger.set_monitored(ledger.chains[record.monitored], self.sender.actor, row.id, row.monitored)
             if limited and row.row.status == schema.PENDING:
                 loss = 0.0 if row.offer is None else row.offer.loss
                 ledger.change_use(own, self.sender.actor, row.id, UseChange(0, 1, loss))
@@ -182,13 +188,15 @@ class ImportDecisions:
                 segment = record.segment_under(version, row.segment, row.features)
                 decided_at, outcome_at = row.dates(now)
                 offer = _offer(self.policy, version.rules[segment], row)
+                monitored = _monitored(record, version, row)
             except (InputError, BadRequest) as error:
                 wrong.append(error)
                 texts.append(f"rows[{i}]: {error}")
                 continue
             position = self.request.first + i
             identity = imported_id(decided_at, self.policy, digest, position)
-            placed.append(PlacedRow(row, position, identity, record.segments[segment], decided_at, outcome_at, offer))
+            place = (position, identity, record.segments[segment])
+            placed.append(PlacedRow(row, *place, decided_at, outcome_at, offer, monitored))
         if wrong:
             shown = "; ".join(texts[:MOST_NAMED])
             more = f"; and {len(texts) - MOST_NAMED:,} more" if len(texts) > MOST_NAMED else ""
@@ -318,6 +326,13 @@ def _offer(policy: str, rule: SegmentRule, row: ImportedRow) -> Offer | None:
         detail = f"offer must be given, because the amounts of the policy {policy!r} differ: {ALLOWED}"
         raise BadRequest(detail, code="missing", field="offer", allowed=ALLOWED)
     return row.offer.offer
+
+
+def _monitored(record: PolicyRecord, version: Version, row: ImportedRow) -> dict[str, str]:
+    """Return the monitored attributes of a row, or raise InputError."""
+    given = strip_attributes(row.monitored or {})
+    check_monitored(record, version, list(given))
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _personal(row: ImportedRow) -> Personal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Collection, Sequence
@@ -14,15 +15,17 @@ from msgspec import Meta
 from sqlalchemy import insert, select, update
 
 from lenience.core.errors import InputError, TooLargeError
+from lenience.core.protected_attributes import describe_consent
 from lenience.service.commands.imports import refuse_import
 from lenience.service.commands.solve_progress import SolveProgress
 from lenience.service.domain import limits
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.capacity_price import CapacityBody, at_price, price_capacity
-from lenience.service.domain.chain import genesis
+from lenience.service.domain.chain import genesis, monitored_genesis
 from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
 from lenience.service.domain.overall import OverallUse
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.protected import protected_decisions
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
 from lenience.service.domain.solved_tables import load, solve, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
@@ -32,7 +35,10 @@ from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import Ledger
+from lenience.service.storage.monitored_rows import monitored_names
 from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment, Version
+
+log = logging.getLogger("lenience.service")
 
 FEWER = "Use fewer segments."
 SMALLER = "Divide the largest segment into smaller ones."
@@ -73,6 +79,7 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
     progress = progress or SolveProgress()
     progress.check()
     try:
+        protected_decisions(specification)
         problems = specification.problems()
         progress.begin(len(problems))
         _refuse_long(problems)
@@ -189,6 +196,7 @@ class CreateVersion:
             policy_id = self._create_policy(ledger, name)
         record = ledger.registry.load(connection, name)
         ledger.lock([record.chain, *record.segments.values()])
+        protected = _protected(ledger, record, specification)
         number = max(record.states, default=0) + 1
         self._store_tables(ledger)
         texts = (encoder.encode(specification).decode(), encoder.encode(self.version.segments).decode())
@@ -201,6 +209,10 @@ class CreateVersion:
             connection.execute(insert(schema.chain), values)
         names = [segment.name for segment in self.version.segments]
         warnings = [*self.version.warnings, *_dropped(ledger, record, names)]
+        if protected:
+            warnings.insert(0, describe_consent(protected))
+            fields = {"policy": name, "version": number, "attributes": protected}
+            log.warning("a version decides by protected attributes", extra={"fields": fields})
         answer = CommandAnswer(201, encoder.encode(VersionAnswer(name, number, "draft", names, warnings)))
         receipt = make_receipt(self.sender, answer)
         event = VersionCreated(
@@ -210,6 +222,7 @@ class CreateVersion:
             specification=sha256(texts[0].encode()).hexdigest(),
             segments=sha256(texts[1].encode()).hexdigest(),
             names=tuple(names),
+            decides_by_protected=tuple(protected),
             receipt=receipt.digest,
         )
         chain = ledger.chains[record.chain]
@@ -224,6 +237,7 @@ class CreateVersion:
         )
         policy_id = int(inserted.scalar_one())
         connection.execute(insert(schema.chain), {"policy_id": policy_id, "head": genesis(name, None)})
+        connection.execute(insert(schema.chain), {"monitors": policy_id, "head": monitored_genesis(name)})
         system = ledger.chains[schema.SYSTEM_CHAIN]
         ledger.append(system, PolicyCreated(at=ledger.now, actor=self.sender.actor, name=name))
         return policy_id
@@ -346,6 +360,14 @@ class ChangeState:
             event = Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=receipt.digest)
             store_answer(ledger, self.sender, receipt, chain.id, ledger.append(chain, event), answer)
         return answer
+
+
+def _protected(ledger: Ledger, record: PolicyRecord, specification: PolicySpecification) -> list[str]:
+    """Return the protected attributes that a version decides by, or raise BadRequest if it is not allowed to."""
+    try:
+        return protected_decisions(specification, monitored_names(ledger.connection, record.monitored))
+    except InputError as error:
+        raise BadRequest.of(error) from None
 
 
 def _overall_use(ledger: Ledger, record: PolicyRecord) -> OverallUse:

@@ -111,8 +111,13 @@ class Change:
             raise unknown_decision(self.decision)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """The chain of the decision's segment, and the policy's own if it counts for all segments."""
-        return with_policies(ledger, [ledger.chain_of[self.decision]])
+        """The chain of the decision's segment, and the policy's own if it counts for all segments.
+
+        An erasure also takes the chain of the policy's monitored attributes.
+        """
+        chain = ledger.chain_of[self.decision]
+        erased = [ledger.registry.owner_of(ledger.connection, chain).monitored] if self.kind == "erasure" else []
+        return [*erased, *with_policies(ledger, [chain])]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Change the decision."""
@@ -294,6 +299,10 @@ def carry_out(
         last = i == len(plans) - 1
         seq = ledger.append(chain, plan.event(ledger, sender, receipt if last else NO_RECEIPT))
         plan.apply(ledger, chain, seq)
+        if plan.recorded and plan.kind == "erasure":
+            monitored = ledger.registry.owner_of(ledger.connection, chain.id).monitored
+            ledger.lock([monitored])
+            ledger.erase_monitored(ledger.chains[monitored], sender.actor, plan.state.id)
         if plan.recorded and (plan.pending or plan.accepted):
             _change_use(ledger, sender, chain, plan)
         if last:

@@ -130,6 +130,18 @@ class ExpiryAnswer(msgspec.Struct, frozen=True):
     more: bool
 
 
+class MonitoredAnswer(msgspec.Struct, frozen=True):
+    """The names of a decision's monitored attributes after a change, and whether it changed anything.
+
+    Their values are personal data, and answers may be stored for a while. GET the decision to see them.
+    """
+
+    id: str
+    policy: str
+    attributes: list[str]
+    recorded: bool
+
+
 class ErasureAnswer(msgspec.Struct, frozen=True):
     """How many decisions had personal data, how many were erased, and the id to continue after."""
 
@@ -409,6 +421,7 @@ class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
     shadows: list[ShadowView]
     reference: str | None
     features: dict[str, float | str] | None
+    monitored: dict[str, str]
     erased: bool
     history: list[HistoryEntry]
     again: str | None  # the waiting decision that this one replaces

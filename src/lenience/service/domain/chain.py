@@ -15,6 +15,11 @@ def genesis(policy: str | None, segment: str | None) -> str:
     return sha256(f"lenience\0{policy or ''}\0{segment or ''}".encode()).hexdigest()
 
 
+def monitored_genesis(policy: str) -> str:
+    """Return the hash before the first event of the chain of a policy's monitored attributes."""
+    return sha256(f"lenience\0monitored\0{policy}".encode()).hexdigest()
+
+
 def link(previous: str, text: str) -> str:
     """Return the hash of an event from the previous hash and the event's text.
 

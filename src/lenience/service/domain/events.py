@@ -173,6 +173,14 @@ class Erased(_Event, frozen=True, tag="erasure", kw_only=True):
     decision: str
 
 
+class Monitored(_Event, frozen=True, tag="monitored", kw_only=True):
+    """All monitored attributes of a decision from now on (in the chain of the policy's monitored attributes)."""
+
+    decision: str
+    names: tuple[str, ...]  # of the attributes; their values are stored beside the log
+    personal: str  # the commitment to them
+
+
 class PolicyCreated(_Event, frozen=True, tag="policy", kw_only=True):
     """A new policy, by name (in the system's chain)."""
 
@@ -186,6 +194,7 @@ class VersionCreated(_Event, frozen=True, tag="version", kw_only=True):
     specification: str
     segments: str
     names: tuple[str, ...]
+    decides_by_protected: tuple[str, ...] = ()  # protected attributes that it was allowed to decide by
 
 
 class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
@@ -268,6 +277,7 @@ Event: TypeAlias = (
     | Expired
     | Overridden
     | Erased
+    | Monitored
     | PolicyCreated
     | VersionCreated
     | StateChanged

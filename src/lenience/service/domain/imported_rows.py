@@ -17,6 +17,7 @@ from lenience.core.errors import InputError
 from lenience.service.domain import limits
 from lenience.service.domain.clock import check_order, iso_time, read_time
 from lenience.service.domain.events import Choice, Imported, ImportStarted, Interim, RowsImported
+from lenience.service.domain.monitored import MonitoredAttributes
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.rule import Counts, at_risk_after
 
@@ -39,6 +40,7 @@ class ImportedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     reference: limits.Reference | None = None
     features: Annotated[dict[limits.FeatureName, limits.FeatureValue], Meta(max_length=limits.FEATURES)] | None = None
     offer: OfferRequest | None = None
+    monitored: MonitoredAttributes | None = None
 
     def __post_init__(self) -> None:
         if self.decision == "reject" and self.outcome is not None:

@@ -41,11 +41,17 @@ class CommandAnswer:
     made: WriteCounts = field(default=WriteCounts(), compare=False)  # not stored: repeating an answer writes nothing
 
 
-def make_sender(actor: str, key: str | None, path: str, body: object) -> Sender:
-    """Return the sender of a request with an optional Idempotency-Key."""
+def make_sender(actor: str, key: str | None, path: str, body: object, *, secret: bool = False) -> Sender:
+    """Return the sender of a request with an optional Idempotency-Key.
+
+    The digest of a ``secret`` request covers the key too. Its content could be guessed from a digest of the body alone.
+    """
     if key is None:
         return Sender(actor)
-    digest = sha256(path.encode() + b"\0" + encoder.encode(body)).hexdigest()
+    text = path.encode() + b"\0" + encoder.encode(body)
+    if secret:  # the key itself is not stored, so nobody can guess short personal data from the digest
+        text = key.encode() + b"\0" + text
+    digest = sha256(text).hexdigest()
     return Sender(actor, sha256(f"{actor}\0{key}".encode()).hexdigest(), digest)
 
 

@@ -25,6 +25,7 @@ from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.service.domain import limits
 from lenience.service.domain.feature_cells import Feature, names_of
+from lenience.service.domain.monitored import AttributeName
 from lenience.service.domain.overall import Capacity, OverallLimits
 
 DAYS = 365.25  # in a year, the unit of time of an objective
@@ -65,9 +66,13 @@ class SegmentSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prior: Belief | None = None
     cost: Rate | None = None
     exposure_cap: Cap | None = None
-    group: Annotated[limits.SegmentName, Meta(description="The group its members belong to, for fairness")] | None = (
-        None
-    )
+    group: (
+        Annotated[
+            limits.SegmentName,
+            Meta(description="The group its members belong to. To monitor groups, send monitored with each decision"),
+        ]
+        | None
+    ) = None
     offers: Offers | UnsetType | None = UNSET
     doubt: Doubt | UnsetType | None = UNSET
     exposure_cap_amount: LossCap | UnsetType | None = UNSET
@@ -156,6 +161,22 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     ) = UNSET
     waiting_list: (
         Annotated[bool, Meta(description="Whether applicants wait, not rejected, if only a limit is reached")]
+        | UnsetType
+        | None
+    ) = UNSET
+    protected: (
+        Annotated[
+            list[AttributeName],
+            Meta(max_length=limits.FEATURES, description="Attributes that the policy must not decide by"),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
+    decide_by_protected: (
+        Annotated[
+            bool,
+            Meta(description="Allow features, segments or groups that are protected attributes, where the law does"),
+        ]
         | UnsetType
         | None
     ) = UNSET

@@ -16,6 +16,7 @@ from litestar.response import Stream
 from lenience.core.errors import InputError
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import BatchRequest, Decide, DecisionRequest
+from lenience.service.commands.monitor import Monitor
 from lenience.service.commands.outcomes import (
     Change,
     CorrectionRequest,
@@ -33,6 +34,7 @@ from lenience.service.domain.answers import (
     DecisionsAnswer,
     DecisionsPage,
     DecisionView,
+    MonitoredAnswer,
     OutcomeAnswer,
     OutcomesAnswer,
     RankAnswer,
@@ -40,6 +42,7 @@ from lenience.service.domain.answers import (
     WaitingPage,
 )
 from lenience.service.domain.clock import read_time
+from lenience.service.domain.monitored import MonitoredRequest
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.http.bodies import explain, join_sentences, require_empty_body
@@ -68,7 +71,8 @@ async def decide(
     name: PolicyName, data: JSONBody[DecisionRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionAnswer]:
     """Accept or reject one individual. The decision is on the disk before the response is sent."""
-    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions", data)
+    path = f"POST /v1/policies/{name}/decisions"
+    sent_by = make_sender(request.auth, idempotency_key, path, data, secret=bool(data.monitored))
     return answered(await request.app.state.service.perform(Decide(sent_by, name, [data], True)))
 
 
@@ -82,7 +86,8 @@ async def decide_batch(
     name: PolicyName, data: JSONBody[BatchRequest], request: Req, idempotency_key: IdempotencyKey = None
 ) -> Response[DecisionsAnswer]:
     """Decide several individuals in order. Each acceptance counts as pending for those after it."""
-    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/decisions/batch", data)
+    path = f"POST /v1/policies/{name}/decisions/batch"
+    sent_by = make_sender(request.auth, idempotency_key, path, data, secret=_monitors(data.decisions))
     return answered(await request.app.state.service.perform(Decide(sent_by, name, data.decisions, False)))
 
 
@@ -99,7 +104,8 @@ async def decide_ranked(
 
     The index is the expected profit of an offer plus the value of its outcome. All decisions are recorded.
     """
-    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/rank", data)
+    path = f"POST /v1/policies/{name}/rank"
+    sent_by = make_sender(request.auth, idempotency_key, path, data, secret=_monitors(data.decisions))
     command = DecideRanked(sent_by, name, data.decisions, False, capacity=data.capacity, budget=data.budget)
     return answered(await request.app.state.service.perform(command))
 
@@ -172,9 +178,25 @@ async def override(
     return await _change(request, idempotency_key, identity, "override", data, override=data)
 
 
+@changing("/decisions/{identity:str}/monitored", "outcome", "outcomes")
+async def monitor(
+    identity: DecisionId, data: JSONBody[MonitoredRequest], request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[MonitoredAnswer]:
+    """Add or correct attributes that fairness is measured by, e.g. sex. No decision looks at them.
+
+    Attributes that are not named stay as they are; null removes one. They are personal data and can be erased.
+    """
+    path = f"POST /v1/decisions/{identity}/monitored"
+    sent_by = make_sender(request.auth, idempotency_key, path, data, secret=True)
+    return answered(await request.app.state.service.perform(Monitor(sent_by, identity, dict(data.monitored))))
+
+
 @changing("/decisions/{identity:str}/erasure", "admin", "outcomes")
 async def erase(identity: DecisionId, request: Req, idempotency_key: IdempotencyKey = None) -> Response[OutcomeAnswer]:
-    """Erase the personal data of a decision (reference, features, reasons of overrides). The log stays complete."""
+    """Erase the personal data of a decision: reference, features, monitored attributes, reasons of overrides.
+
+    The log stays complete.
+    """
     await require_empty_body(request)
     return await _change(request, idempotency_key, identity, "erasure")
 
@@ -296,6 +318,11 @@ async def export_parquet(
     return Response(file, media_type=PARQUET)
 
 
+def _monitors(requests: list[DecisionRequest]) -> bool:
+    """Return whether a request of a batch has monitored attributes."""
+    return any(request.monitored for request in requests)
+
+
 async def _change(
     request: Req, key: str | None, identity: str, kind: Kind, body: object = None, **what: Any
 ) -> Response[OutcomeAnswer]:
@@ -378,6 +405,7 @@ HANDLERS = [
     correct,
     give_up,
     override,
+    monitor,
     erase,
     record_outcomes,
     import_outcomes,

@@ -125,7 +125,9 @@ async def import_decisions(
     file identifies the import, so that a batch that is sent again changes nothing. If a row is invalid, nothing is
     recorded and the response names every such row.
     """
-    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/import", data)
+    monitors = any(row.monitored for row in data.rows)
+    path = f"POST /v1/policies/{name}/import"
+    sent_by = make_sender(request.auth, idempotency_key, path, data, secret=monitors)
     return answered(await request.app.state.service.perform(ImportDecisions(sent_by, name, data)))
 
 

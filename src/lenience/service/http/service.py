@@ -25,6 +25,7 @@ from lenience.service.domain.problems import Problem, Unavailable
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.background_solves import BackgroundSolve, BackgroundSolves
+from lenience.service.queries.protected_policies import policies_deciding_by_protected
 from lenience.service.queries.reading import Queries
 from lenience.service.storage import schema
 from lenience.service.storage.clock_check import check_clock
@@ -37,6 +38,7 @@ from lenience.service.storage.writer import Result, Writer
 KEYS_EVERY = 1.0  # seconds between reads of the list of keys
 CHORES_EVERY = 60.0  # seconds between rounds of expiry and clean-up
 CHECKPOINT_EVERY = 1.0  # seconds between attempts to empty a -wal file that holds erased data
+PROTECTED_EVERY = 10.0  # seconds between reads of which policies decide by protected attributes
 CLOCK_TRIAL = 600.0  # seconds after a start in which nothing expires if the clock may be wrong
 READY_SECONDS = 5.0  # for the writer to commit a probe
 KEEP_ANSWERS = 7 * 86_400 * 1_000_000  # microseconds for which answers under idempotency keys are stored
@@ -72,6 +74,8 @@ class Service:
             self.keyring = Keyring(self.store)
             self.keyring.refresh()
             self.queries = Queries(self.store, self.registry)
+            self.deciding_by_protected: dict[str, list[str]] = {}  # the attributes, by policy
+            self.find_protected()
         except BaseException:
             self.store.close()
             raise
@@ -98,6 +102,7 @@ class Service:
             asyncio.create_task(self._every(KEYS_EVERY, self.keyring.refresh)),
             asyncio.create_task(self._every(CHORES_EVERY, self.do_chores)),
             asyncio.create_task(self._every(CHECKPOINT_EVERY, self.empty_wal)),
+            asyncio.create_task(self._every(PROTECTED_EVERY, self.find_protected)),
         ]
 
     async def stop(self) -> None:
@@ -117,7 +122,10 @@ class Service:
         self.writer.submit(command, lambda result: self._done.append((future, result)))
         if self._done:
             self._wake()  # the writer rejected the command immediately
-        return await future
+        answer = await future
+        if isinstance(command, ChangeState):
+            await self.ask(self.find_protected)
+        return answer
 
     async def solve(self, work: Callable[[], Value]) -> Value:
         """Run a solve after those that are queued."""
@@ -192,6 +200,11 @@ class Service:
             await asyncio.wait_for(self.ask(self.store.check_readable), READY_SECONDS)
         except TimeoutError:
             raise Unavailable(f"the database has not answered for {READY_SECONDS:g} seconds") from None
+
+    def find_protected(self) -> None:
+        """Find the policies that decide by protected attributes. Another process may have activated one."""
+        with self.store.read() as connection:
+            self.deciding_by_protected = policies_deciding_by_protected(connection)
 
     def empty_wal(self) -> None:
         """Empty the -wal file of SQLite if it still holds personal data that was erased."""

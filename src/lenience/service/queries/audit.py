@@ -20,7 +20,7 @@ from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DBAPIError
 
 from lenience.service.domain.capacity_price import price_differences
-from lenience.service.domain.chain import genesis
+from lenience.service.domain.chain import genesis, monitored_genesis
 from lenience.service.domain.events import (
     ImportStarted,
     KeyCreated,
@@ -37,6 +37,7 @@ from lenience.service.domain.problems import Damaged, NotFound
 from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
 from lenience.service.queries.imported_tally import ImportedTally
+from lenience.service.queries.monitored_recomputation import MonitoredRecomputation
 from lenience.service.queries.overall_recomputation import OverallRecomputation
 from lenience.service.queries.recomputation import (
     ReportedDamage,
@@ -62,13 +63,19 @@ class Finding(msgspec.Struct, frozen=True):
     what: str
 
 
-class Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True, omit_defaults=True):
     """The head of a chain."""
 
     policy: str | None
     segment: str | None
     length: int
     hash: str
+    monitored: bool = False  # of the chain of a policy's monitored attributes
+
+    @property
+    def chain(self) -> tuple[str | None, str | None, bool]:
+        """The chain that it is the head of."""
+        return self.policy, self.segment, self.monitored
 
 
 class AuditReport(msgspec.Struct, frozen=True):
@@ -216,7 +223,7 @@ class _Audit:
             self._receipts()
         with self._reporting("the heads of an earlier audit"):
             self._expected(expected)
-        ordered = sorted(self.heads, key=lambda head: (head.policy or "", head.segment or ""))
+        ordered = sorted(self.heads, key=lambda head: (head.policy or "", head.segment or "", head.monitored))
         return AuditReport(
             database=self.name,
             whole=not self.findings,
@@ -285,6 +292,7 @@ class _Audit:
         versions, segments, revision, active, batches = self._versions(row, own[0], overall)
         open_cases = Counts()
         rows: dict[int, ImportedTally] = {}
+        made: set[str] = set()  # the ids of all decisions
         stored = {chain.segment: chain for chain in chains if chain.segment is not None}
         for name in sorted(segments - stored.keys()):
             self.report(f"segment {name!r} of {label}", "it is in the log, but its chain is missing")
@@ -299,6 +307,7 @@ class _Audit:
                 recomputed.run(self.connection, chain.id, genesis(row.name, name))
                 recomputed.check_rows(self.connection, chain.id)
             self.decisions += len(recomputed.expected_decisions)
+            made.update(recomputed.expected_decisions)
             open_cases.pending += recomputed.counts.pending
             open_cases.at_risk += recomputed.counts.at_risk
             tally = recomputed.imported
@@ -308,6 +317,8 @@ class _Audit:
             loans = encode_open_loans(recomputed.open_loans)
             heads = (recomputed.length, recomputed.head, recomputed.counts, revision, imported, loans)
             self._check_chain(chain.id, row.name, name, *heads)
+        with self._reporting(f"the monitored attributes of {label}"):
+            self._monitored(row, made)
         ruling = versions.get(active or 0)
         limited = ruling is not None and ruling.overall is not None
         overall.finish(limited, open_cases.pending, open_cases.at_risk)
@@ -318,6 +329,26 @@ class _Audit:
             elif stated != counted:
                 difference = describe_differences(stated, counted, "by its batches", "by its rows")
                 self.report(f"import {number} of {label}", difference)
+
+    def _monitored(self, row: Any, decisions: set[str]) -> None:
+        """Recompute the chain of a policy's monitored attributes."""
+        label = f"the monitored attributes of policy {row.name!r}"
+        chains = self.connection.execute(select(schema.chain).where(schema.chain.c.monitors == row.id)).all()
+        if len(chains) != 1:
+            self.report(label, "they must have exactly one chain")
+            return
+        chain = chains[0]
+        label = f"chain {chain.id} ({label})"
+        self.known_chains.add(chain.id)
+        recomputed = MonitoredRecomputation(label, decisions, self.report)
+        recomputed.run(self.connection, chain.id, monitored_genesis(row.name))
+        if (chain.length, chain.head) != (recomputed.length, recomputed.head):
+            self.report(label, f"it should end at event {chain.length}, but the log ends at event {recomputed.length}")
+        others = (chain.policy_id, chain.segment, chain.revision, chain.imported, chain.open_loans)
+        if others != (None, None, 0, 0, None) or Counts(*chain[6:12]) != Counts():
+            self.report(label, "its row has counts, or names a policy or segment")
+        if recomputed.length:
+            self.heads.append(Head(row.name, None, recomputed.length, recomputed.head, monitored=True))
 
     def _versions(
         self, row: Any, chain: Any, overall: OverallRecomputation
@@ -406,7 +437,7 @@ class _Audit:
         if row is None:
             self.report(where, "its row is missing")
             return
-        if (row.segment, row.policy_id is None) != (segment, policy is None):
+        if (row.segment, row.policy_id is None, row.monitors) != (segment, policy is None, None):
             self.report(where, "its row names another policy or segment")
         if (row.length, row.head) != (length, head):
             self.report(where, f"it should end at event {row.length}, but the log ends at event {length}")
@@ -422,7 +453,7 @@ class _Audit:
     def _strays(self) -> None:
         """Report rows of chains that do not exist."""
         known = list(self.known_chains)
-        for table in (schema.event, schema.decision, schema.personal):
+        for table in (schema.event, schema.decision, schema.personal, schema.monitored):
             rows = self.connection.execute(
                 select(table.c.chain_id, func.count()).where(table.c.chain_id.not_in(known)).group_by(table.c.chain_id)
             )
@@ -452,9 +483,9 @@ class _Audit:
     def _expected(self, expected: list[Head]) -> None:
         """Check that each chain still has the event at which an earlier audit saw it end."""
         for head in expected:
-            name = (head.policy, head.segment)
-            chain = next((present for present in self.heads if (present.policy, present.segment) == name), None)
+            chain = next((present for present in self.heads if present.chain == head.chain), None)
             where = f"chain of {head.policy or 'the system'}{'' if head.segment is None else f', {head.segment}'}"
+            where += ", monitored attributes" if head.monitored else ""
             if chain is None:
                 self.report(where, "it existed at an earlier audit and is missing")
             elif chain.length < head.length:
@@ -470,9 +501,10 @@ class _Audit:
         chain, events = schema.chain, schema.event
         query = select(events.c.hash).join(chain, chain.c.id == events.c.chain_id)
         if head.policy is None:
-            query = query.where(chain.c.policy_id.is_(None))
+            query = query.where(chain.c.id == schema.SYSTEM_CHAIN)
         else:
-            query = query.join(schema.policy, schema.policy.c.id == chain.c.policy_id)
+            owner = chain.c.monitors if head.monitored else chain.c.policy_id
+            query = query.join(schema.policy, schema.policy.c.id == owner)
             query = query.where(schema.policy.c.name == head.policy)
         segment = chain.c.segment.is_(None) if head.segment is None else chain.c.segment == head.segment
         stored_hash = self.connection.execute(query.where(segment & (events.c.seq == head.length))).scalar_one_or_none()

@@ -29,7 +29,8 @@ def decisions_with_personal_data(queries: Queries, filters: Filters, after: str 
             place = (personal.c.chain_id == events.c.chain_id) & (personal.c.seq == events.c.seq)
             overridden = select(events.c.about).join(personal, place).where(schema.OVERRIDE)
             own = exists().where((personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq))
-            query = query.where(own | table.c.id.in_(overridden))
+            monitored = exists().where(schema.monitored.c.decision == table.c.id)
+            query = query.where(own | monitored | table.c.id.in_(overridden))
         if last is not None:
             query = query.where(table.c.id <= last.id)
         rows = connection.execute(query.order_by(table.c.id).limit(limits.BATCH + 1)).all()

@@ -41,6 +41,7 @@ from lenience.service.domain.events import (
 )
 from lenience.service.domain.feature_cells import unknown_value_warnings
 from lenience.service.domain.imported_rows import imported_reason
+from lenience.service.domain.monitored import NOTHING_MONITORED
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.open_loans import decode_open_loans, with_open_loans
 from lenience.service.domain.overall import OverallUse, period_name
@@ -56,6 +57,7 @@ from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import read_overall_use
+from lenience.service.storage.monitored_rows import read_monitored
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
@@ -152,11 +154,12 @@ class Queries:
                 select(schema.chain.c.policy_id, schema.chain.c.segment).where(schema.chain.c.id == row.chain_id)
             ).one()
             name = self.registry.name_of(connection, chain.policy_id)
+            monitored = read_monitored(connection, [identity]).get(identity, NOTHING_MONITORED).values
             first, history, notes = self._history(connection, row.chain_id, row.seq, identity)
             if isinstance(first, Imported):
                 started = read_imports(connection, self.registry.load(connection, name).chain)[first.source].started
                 source = ImportedFrom(started.number, started.file, started.digest, first.position)
-                return _imported_view(row, name, chain.segment, first, history, notes.get(row.seq), source)
+                return _imported_view(row, name, chain.segment, first, history, notes.get(row.seq), source, monitored)
             version = self.registry.version(connection, chain.policy_id, row.version)
         counts, verdict = stated_counts(first), stated_verdict(first)
         rule = version.rules[chain.segment]
@@ -208,6 +211,7 @@ class Queries:
             ],
             reference=None if own is None else own.reference,
             features=features,
+            monitored=monitored,
             erased=first.personal is not None and own is None,
             history=history,
             again=first.again,
@@ -424,6 +428,7 @@ def _imported_view(
     history: list[HistoryEntry],
     personal: Any,
     source: ImportedFrom,
+    monitored: dict[str, str],
 ) -> DecisionView:
     """Return the view of an imported decision."""
     reason = imported_reason(event)
@@ -460,6 +465,7 @@ def _imported_view(
         shadows=[],
         reference=None if personal is None else personal.reference,
         features=None if personal is None or personal.details is None else msgspec.json.decode(personal.details),
+        monitored=monitored,
         erased=event.personal is not None and personal is None,
         history=history,
         again=None,

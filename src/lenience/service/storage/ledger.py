@@ -20,6 +20,7 @@ from lenience.service.domain.events import (
     Erased,
     Event,
     Imported,
+    Monitored,
     Overridden,
     StateChanged,
     UseChanged,
@@ -27,11 +28,13 @@ from lenience.service.domain.events import (
     read,
     write,
 )
+from lenience.service.domain.monitored import NOTHING_MONITORED, MonitoredValues
 from lenience.service.domain.open_loans import decode_open_loans, encode_open_loans
 from lenience.service.domain.overall import OverallUse, UseChange
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
+from lenience.service.storage.monitored_rows import delete_monitored, monitored_rows, read_monitored
 from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.references import referred
 from lenience.service.storage.store import Store
@@ -57,12 +60,15 @@ class Ledger:
     chain_of: dict[str, int] = field(default_factory=dict)  # by decision
     referred: dict[str, list[str]] = field(default_factory=dict)  # decisions by reference, oldest first
     overall: dict[int, OverallUse] = field(default_factory=dict)  # what all segments use, by the policy's chain
+    monitored: dict[str, MonitoredValues] = field(default_factory=dict)  # by decision, as far as they were read or set
     _time: str = ""
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
     _personal: list[tuple[Any, ...]] = field(default_factory=list)
     _idempotency: list[tuple[Any, ...]] = field(default_factory=list)
     _erased: list[tuple[DecisionState, int]] = field(default_factory=list)
+    _monitored: dict[str, int] = field(default_factory=dict)  # the chain of each decision whose attributes changed
+    _stored_monitored: set[str] = field(default_factory=set)  # decisions that had attributes before
 
     @property
     def time(self) -> str:
@@ -171,6 +177,37 @@ class Ledger:
         """Store personal data beside the log, at the position of the event that commits to it."""
         self._personal.append((chain, seq, *data))
 
+    def read_monitored(self, decisions: Iterable[str]) -> None:
+        """Read the monitored attributes of decisions. The chain that commits to them is locked."""
+        wanted = list(set(decisions) - self.monitored.keys())
+        for part in _parts(wanted):
+            stored = read_monitored(self.connection, part)
+            self._stored_monitored.update(stored)
+            self.monitored.update((decision, stored.get(decision, NOTHING_MONITORED)) for decision in part)
+
+    def set_monitored(
+        self, chain: ChainState, actor: str, decision: str, values: dict[str, str], receipt: str | None = None
+    ) -> int:
+        """Log and store all monitored attributes of a decision, and return the event's sequence number."""
+        data = MonitoredValues.of(values)
+        event = Monitored(
+            at=self.now,
+            actor=actor,
+            decision=decision,
+            names=tuple(data.values),
+            personal=data.commitment,
+            receipt=receipt,
+        )
+        self.monitored[decision], self._monitored[decision] = data, chain.id
+        return self.append(chain, event)
+
+    def erase_monitored(self, chain: ChainState, actor: str, decision: str) -> None:
+        """Erase the monitored attributes of a decision, if it has any."""
+        self.read_monitored([decision])
+        if self.monitored[decision].values:
+            self.append(chain, Erased(at=self.now, actor=actor, decision=decision))
+            self.monitored[decision], self._monitored[decision] = NOTHING_MONITORED, chain.id
+
     def overall_use(self, chain: ChainState) -> OverallUse:
         """Return what all segments of a policy have used and have open now, by its own locked chain."""
         if chain.id not in self.overall:
@@ -197,17 +234,20 @@ class Ledger:
         self._erased.append((state, seq))
 
     def unerased(self, states: Sequence[DecisionState]) -> list[DecisionState]:
-        """Return the decisions whose personal data was not erased, or was added since by an override."""
-        written: list[tuple[str, str]] = []
+        """Return the decisions whose personal data was not erased, or was added since: by an override, or monitored."""
+        written: list[tuple[str, int, str]] = []
         for some in _parts(states):
-            query = _about(some, schema.event.c.about, schema.event.c.body)
-            written += [(row[0], row[1]) for row in self.connection.execute(query)]
+            query = _about(some, schema.event.c.about, schema.event.c.chain_id, schema.event.c.body)
+            written += [(row[0], row[1], row[2]) for row in self.connection.execute(query)]
         # The events of this transaction are not in the database yet.
-        ids = {state.id for state in states}
-        written += [(about, text) for _, _, text, _, about in self._events if about in ids]
-        events = ((about, read(text)) for about, text in written)
+        own = {state.id: state.chain for state in states}
+        written += [(about, chain, text) for chain, _, text, _, about in self._events if about in own]
+        events = ((about, read(text)) for about, chain, text in written if chain == own[about])
         last = {about: event for about, event in events if isinstance(event, Erased | Overridden)}
-        return [state for state in states if not isinstance(last.get(state.id), Erased)]
+        self.read_monitored(own)
+        return [
+            state for state in states if not isinstance(last.get(state.id), Erased) or self.monitored[state.id].values
+        ]
 
     def add_answer(self, key: str, request: str, salt: str, chain: int, seq: int, status: int, answer: str) -> None:
         """Store the answer given under an idempotency key."""
@@ -224,6 +264,9 @@ class Ledger:
         store.insert(connection, schema.event, self._events)
         store.insert(connection, schema.decision, self._decisions)
         store.insert(connection, schema.personal, self._personal)
+        delete_monitored(connection, [decision for decision in self._monitored if decision in self._stored_monitored])
+        attributes = ((decision, chain, self.monitored[decision]) for decision, chain in self._monitored.items())
+        store.insert(connection, schema.monitored, monitored_rows(attributes))
         # Sorted by key, so that two processes with the same keys wait for each other without a deadlock.
         store.insert(connection, schema.idempotency, sorted(self._idempotency))
         chains = [
@@ -248,6 +291,7 @@ class Ledger:
     def _delete_erased(self) -> None:
         """Delete erased personal data: that of the decisions, and that of events before the erasure."""
         until = {state.id: seq for state, seq in self._erased}
+        own = {state.id: state.chain for state, _ in self._erased}
         places: dict[int, list[int]] = {}
         for some in _parts([state for state, _ in self._erased]):
             for state in some:
@@ -255,7 +299,7 @@ class Ledger:
             query = _about(some, schema.event.c.about, schema.event.c.chain_id, schema.event.c.seq)
             # A decision that replaces an erased one has personal data of its own.
             for about, chain, seq in self.connection.execute(query.where(schema.LATER_EVENT)):
-                if seq < until[about]:
+                if chain == own[about] and seq < until[about]:
                     places[chain].append(seq)
         personal = schema.personal
         for chain, seqs in places.items():

@@ -76,6 +76,7 @@ class PolicyRecord:
     states: dict[int, State]
     active: Version | None
     shadows: list[Version] = field(default_factory=list)
+    monitored: int = 0  # the chain that commits to monitored attributes
 
     def ruling(self) -> Version:
         """Return the active version, or raise Conflict."""
@@ -150,6 +151,14 @@ class PolicyCache:
         """Return the policy of a segment's chain as last loaded, or None if it was not loaded yet."""
         return self._policies.get(self._owners.get(chain, ""))
 
+    def owner_of(self, connection: Connection, chain: int) -> PolicyRecord:
+        """Return the policy of a segment's chain. It may have changed since it was loaded."""
+        record = self.owner(chain)
+        if record is None:
+            query = select(schema.chain.c.policy_id).where(schema.chain.c.id == chain)
+            record = self.load(connection, self.name_of(connection, connection.execute(query).scalar_one()))
+        return record
+
     def name_of(self, connection: Connection, policy_id: int) -> str:
         """Return the name of a policy."""
         name = self._names.get(policy_id)
@@ -166,6 +175,8 @@ class PolicyCache:
         columns = (schema.chain.c.id, schema.chain.c.segment, schema.chain.c.revision)
         chains = connection.execute(select(*columns).where(schema.chain.c.policy_id == policy_row.id)).all()
         own = next(row for row in chains if row.segment is None)
+        monitors = schema.chain.c.monitors == policy_row.id
+        monitored = connection.execute(select(schema.chain.c.id).where(monitors)).scalar_one_or_none()
         rows = connection.execute(
             select(schema.version.c.number, schema.version.c.state).where(schema.version.c.policy_id == policy_row.id)
         ).all()
@@ -185,6 +196,7 @@ class PolicyCache:
             states=states,
             active=next((version for version in live if version.state == "active"), None),
             shadows=[version for version in live if version.state == "shadow"],
+            monitored=monitored or 0,
         )
         self._policies[name] = record
         self._owners.update(dict.fromkeys(record.segments.values(), name))

@@ -13,6 +13,7 @@ RIGHTS = {
     "event": "SELECT, INSERT",
     "decision": "SELECT, INSERT, UPDATE",
     "personal": "SELECT, INSERT, DELETE",
+    "monitored": "SELECT, INSERT, DELETE",
     "idempotency": "SELECT, INSERT, DELETE",
     "api_key": "SELECT, INSERT, UPDATE",
     "signed_out": "SELECT, INSERT, DELETE",

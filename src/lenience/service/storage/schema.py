@@ -2,9 +2,12 @@
 
 ``event`` is the source of truth: an append-only log in hash chains. There is one chain for each segment of a policy,
 one for each policy and one for the system (policies and keys). Everything else is either content that an event commits
-to by its digest (``version``, ``solved``, ``personal``, ``idempotency``, ``api_key``) or a projection that can be
-recomputed from the log (the counts in ``chain``, and ``decision``). ``lenience audit`` checks every row of them. An
-imported decision has the version 0, and its own date in its id and its row.
+to by its digest (``version``, ``solved``, ``personal``, ``monitored``, ``idempotency``, ``api_key``) or a projection
+that can be recomputed from the log (the counts in ``chain``, and ``decision``). ``lenience audit`` checks every row of
+them. An imported decision has the version 0, and its own date in its id and its row.
+
+Attributes that are monitored for fairness have a chain of their own for each policy. The chains of segments, and with
+them all decisions and draws, are therefore the same with and without them.
 ``audited`` holds the result of the last audit and ``signed_out`` the ended sessions. Both serve the dashboard and prove
 nothing.
 
@@ -80,8 +83,10 @@ chain = Table(
     Column("at_risk", Double, nullable=False, server_default="0"),  # lost if all pending outcomes fail, in money
     Column("imported", BigInteger, nullable=False, server_default="0"),  # past decisions that were imported
     Column("open_loans", Text, nullable=True),  # as they were counted last, if they count according to their age
+    Column("monitors", Integer, nullable=True),  # the policy whose monitored attributes the chain commits to
     UniqueConstraint("policy_id", "segment", name="chain_of_segment"),
 )
+Index("chain_of_monitored", chain.c.monitors, unique=True)
 
 event = Table(
     "event",
@@ -154,6 +159,18 @@ Index(
     personal.c.reference,
     sqlite_where=personal.c.reference.is_not(None),
     postgresql_where=personal.c.reference.is_not(None),
+)
+
+monitored = Table(  # one row for each attribute; a later event replaces all rows of a decision
+    "monitored",
+    metadata,
+    Column("decision", String(36), primary_key=True),
+    Column("name", String(40), primary_key=True),
+    Column("value", String(64), nullable=False),
+    Column("salt", String(32), nullable=False),  # the same for all attributes of a decision
+    Column("chain_id", Integer, nullable=False),
+    Index("monitored_of_chain", "chain_id", "name", "value"),
+    sqlite_with_rowid=False,
 )
 
 idempotency = Table(

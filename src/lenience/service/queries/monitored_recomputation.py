@@ -1,0 +1,71 @@
+"""Recompute the chain of a policy's monitored attributes, and compare the stored attributes with it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from lenience.service.domain.events import Erased, Monitored, Repeated
+from lenience.service.domain.monitored import MonitoredValues
+from lenience.service.queries.recomputation import AT_A_TIME, Report, walk
+from lenience.service.storage import schema
+
+MOST_MISSING = 10  # that are reported
+
+
+@dataclass(slots=True)
+class MonitoredRecomputation:
+    """The recomputation of a chain of monitored attributes."""
+
+    label: str
+    decisions: Container[str]  # of the policy
+    report: Report
+    expected: dict[str, str] = field(default_factory=dict)  # the latest commitment of each decision
+    length: int = 0
+    head: str = ""
+
+    def run(self, connection: Connection, chain: int, start: str) -> None:
+        """Recompute every event of the chain, and compare the rows with it."""
+        self.head = start
+        for row, event, _ in walk(connection, chain, start, self.label, self.report):
+            self.length, self.head = row.seq, row.hash
+            where = f"event {row.seq} of {self.label}"
+            if isinstance(event, Monitored):
+                if event.decision not in self.decisions:
+                    self.report(where, f"the policy has no decision {event.decision}")
+                if event.names:
+                    self.expected[event.decision] = event.personal
+                else:
+                    self.expected.pop(event.decision, None)
+            elif isinstance(event, Erased):
+                if self.expected.pop(event.decision, None) is None:
+                    self.report(where, f"the decision {event.decision} has no monitored attributes to erase")
+            elif not isinstance(event, Repeated):
+                self.report(where, f"a {type(event).__name__} event does not belong in this chain")
+        self._check_rows(connection, chain)
+
+    def _check_rows(self, connection: Connection, chain: int) -> None:
+        missing = dict(self.expected)
+        for decision, rows in _by_decision(connection, chain):
+            where = f"monitored attributes of decision {decision}"
+            digest = missing.pop(decision, None)
+            data = MonitoredValues(rows[0].salt, {row.name: row.value for row in rows})
+            if digest is None:
+                self.report(where, "no event commits to them, or they should have been erased")
+            elif any(row.salt != data.salt for row in rows) or data.commitment != digest:
+                self.report(where, "they differ from what the log commits to")
+        for decision in sorted(missing)[:MOST_MISSING]:
+            where = f"monitored attributes of decision {decision}"
+            self.report(where, "they are missing, but were not erased on request")
+
+
+def _by_decision(connection: Connection, chain: int) -> Iterator[tuple[str, list[Any]]]:
+    table = schema.monitored
+    query = select(table).where(table.c.chain_id == chain).order_by(table.c.decision, table.c.name)
+    rows = connection.execute(query.execution_options(yield_per=AT_A_TIME))
+    for decision, some in groupby(rows, key=lambda row: row.decision):
+        yield decision, list(some)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from engines import Engine
+from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.domain.problems import BadRequest, NotFound
 from lenience.service.domain.receipts import make_sender
@@ -80,6 +81,17 @@ def test_a_batch_takes_them_and_a_decision_shows_them(engine: Engine) -> None:
     first, second = engine.call(Decide(sender, "cards", asked, False))["decisions"]
     assert engine.queries.decision(first["id"]).monitored == {"sex": "f"}
     assert engine.queries.decision(second["id"]).monitored == {}
+
+
+def test_a_waiting_applicant_keeps_them(engine: Engine) -> None:
+    engine.create(constraints={"exposure_cap": 1}, waiting_list=True)
+    first = engine.decide()["id"]
+    waiting = engine.decide(monitored={"sex": "f"})
+    assert waiting["decision"] == "wait"
+    engine.outcome(first, "success")
+    again = engine.call(DecideAgain.of(make_sender("tester", None, "", ""), waiting["id"]))
+    assert again["decision"] == "accept"
+    assert engine.queries.decision(again["id"]).monitored == {"sex": "f"}
 
 
 def test_they_are_added_corrected_and_removed(engine: Engine) -> None:

@@ -79,9 +79,19 @@ class DecideAgain(Decide):
             detail = f"the decision {self.waiting} is {state.status}, not waiting"
             raise Conflict(detail, code="decision_not_waiting")
         self.requests = [self._request(ledger, state)]
+        self._note_attributes(ledger)
         answer = Decide.run(self, ledger)
         state.status, state.changed = schema.REPLACED, True
         return answer
+
+    def _note_attributes(self, ledger: Ledger) -> None:
+        """Note the monitored attributes of the earlier decision, so that the new one has them too."""
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        ledger.lock([record.monitored])
+        ledger.read_monitored([self.waiting])
+        attributes = ledger.monitored[self.waiting].values
+        self._monitored = {0: dict(attributes)} if attributes else {}
 
     def _request(self, ledger: Ledger, state: DecisionState) -> DecisionRequest:
         """Return the earlier request, without what was erased since."""

@@ -46,6 +46,7 @@ FEATURE_POLICY = "tests/policies/features/test_policy.py"
 UNSEEN = "tests/policies/features/test_unseen.py"
 DECISIONS = "tests/policies/features/test_decision_oracles.py"
 FEATURE_MODELS = "tests/models/test_feature_models.py"
+CALIBRATED = "tests/models/test_calibrated_score.py"
 LIVE_MODELS = "tests/models/test_live_models.py"
 LOGISTIC = "tests/models/test_bayesian_logistic.py"
 BELIEF_MODELS = "tests/models/test_models.py"
@@ -248,6 +249,7 @@ TARGETS = (
     Target(MODELS + "maturing.py", (MATURING,)),
     Target(MODELS + "neighbours.py", (ORACLES, FEATURE_MODELS)),
     Target(MODELS + "own_counts.py", (BELIEF_MODELS,)),
+    Target(MODELS + "calibrated_score.py", (CALIBRATED,)),
     Target(MODELS + "cell_counts.py", (LIVE_MODELS,)),
     Target(MODELS + "feature_columns.py", (LIVE_MODELS,), skipped=frozenset({"MOST_VALUES"})),
     Target(MODELS + "live_logistic.py", (LIVE_MODELS,)),
@@ -255,6 +257,8 @@ TARGETS = (
     Target(MODELS + "logistic_belief.py", (LIVE_MODELS, LOGISTIC)),
     Target(MODELS + "logistic_design.py", (LIVE_MODELS, LOGISTIC)),
     Target(MODELS + "quadrature.py", (LIVE_MODELS, ORACLES, LOGISTIC, FEATURE_POLICY)),
+    Target(MODELS + "logistic_estimator.py", (LOGISTIC, FEATURE_MODELS)),
+    Target(MODELS + "score_design.py", (CALIBRATED, LIVE_MODELS)),
     Target(MODELS + "state_bytes.py", (LIVE_MODELS,)),
     Target(MODELS + "rank_columns.py", (SELECTION, LOGISTIC)),
     Target(MODELS + "scaling.py", (LOGISTIC, FEATURE_MODELS)),

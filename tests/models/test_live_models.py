@@ -18,6 +18,7 @@ from lenience.core.portable_exp import portable_exp
 from lenience.models import (
     ApplicantBelief,
     BayesianLogistic,
+    CalibratedScore,
     CellCounts,
     Curve,
     FeatureColumn,
@@ -78,6 +79,16 @@ def logistic(selected: bool = False, seed: int = 0) -> LiveLogistic:
     return LiveLogistic(COLUMNS, model.belief_)
 
 
+def calibrated() -> LiveLogistic:
+    """Return a calibrated score with a segment and a number that it misses."""
+    columns = (FeatureColumn("income", minimum=0, maximum=1e9), COLUMNS[2])
+    encoding = RowEncoding(columns)
+    people = [{**person, "income": person["income"] or 0.0} for person in applicants(80)]
+    known = encoding.rows([{"income": p["income"], "purpose": p["purpose"]} for p in people if p["purpose"] != "boat"])
+    model = CalibratedScore(0, "points", trust=30).spare(encoding.spare).centre_on(0.8).prepare(known)
+    return LiveLogistic(columns, model.belief_)
+
+
 def cells(name: str) -> CellCounts:
     models: dict[str, Model] = {
         "own": OwnCounts(4, [Belief(2, 1), Belief(3, 2), Belief(4, 1), Belief(2, 1.5)]),
@@ -92,6 +103,7 @@ MAKERS: dict[str, Any] = {
     "shared": lambda: cells("shared"),
     "curve": lambda: cells("curve"),
     "logistic": logistic,
+    "calibrated": calibrated,
     "selected": lambda: logistic(selected=True),
 }
 
@@ -101,6 +113,8 @@ def labels(kind: str, count: int, seed: int) -> list[tuple[Any, bool]]:
     people: list[Any] = (
         list(rng.choice(CELLS, count)) if kind in ("own", "shared", "curve") else applicants(count, seed)
     )
+    if kind == "calibrated":
+        people = [{"income": person["income"] or 9.0, "purpose": person["purpose"]} for person in people]
     return list(zip(people, (rng.random(count) < 0.7).tolist(), strict=True))
 
 

@@ -3,6 +3,7 @@ from .binning import Binning as Binning
 from .binning import bin_by_quantiles as bin_by_quantiles
 from .binning import monotone as monotone
 from .bootstrap import Bootstrap as Bootstrap
+from .calibrated_score import CalibratedScore as CalibratedScore
 from .cell_counts import CellCounts as CellCounts
 from .cells import Cells as Cells
 from .curve import Curve as Curve

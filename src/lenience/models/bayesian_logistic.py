@@ -49,10 +49,10 @@ from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
 from lenience.core.validation import check_cost, number, real
-from lenience.models.feature_estimator import FeatureEstimator
 from lenience.models.known_directions import Directed, checked_directions, statements
 from lenience.models.logistic_belief import LogisticBelief
 from lenience.models.logistic_design import LogisticDesign
+from lenience.models.logistic_estimator import LogisticEstimator
 from lenience.models.rank_columns import find_rank_columns
 from lenience.models.scaling import centre_and_scale
 from lenience.models.selection import Selection, find_selection, prior_of_columns
@@ -66,7 +66,7 @@ LIMIT = 6.0
 Numbers = float | tuple[float, ...]
 
 
-class BayesianLogistic(FeatureEstimator):
+class BayesianLogistic(LogisticEstimator):
     """Logistic regression with a Gaussian belief about its coefficients, updated by one label or by many at once.
 
     Parameters
@@ -110,8 +110,6 @@ class BayesianLogistic(FeatureEstimator):
     >>> model.weights_.round(2)  # of the three hypotheses, 0.15, 0.6 and 0.25 before
     array([0.06, 0.55, 0.39])
     """
-
-    _order_matters = False
 
     def __init__(
         self,
@@ -246,101 +244,12 @@ class BayesianLogistic(FeatureEstimator):
         covariances = np.array([np.diag(each) for each in variances])
         self.belief_ = LogisticBelief(design, np.array(weights) / np.sum(weights), means, covariances)
 
-    @property
-    def weights_(self) -> NDArray[np.float64]:
-        """Weight of each hypothesis."""
-        return self.belief_.weights
-
-    @property
-    def means_(self) -> NDArray[np.float64]:
-        """Mean of the coefficients under each hypothesis."""
-        return self.belief_.means
-
-    @property
-    def covariances_(self) -> NDArray[np.float64]:
-        """Covariance of the coefficients under each hypothesis."""
-        return self.belief_.covariances
-
-    @property
-    def labels_(self) -> int:
-        """Number of labels learnt."""
-        return self.belief_.labels
-
-    @property
-    def mean_(self) -> NDArray[np.float64]:
-        """Mean of the coefficients, over all hypotheses."""
-        mean: NDArray[np.float64] = self.weights_ @ self.means_
-        return mean
-
-    @property
-    def covariance_(self) -> NDArray[np.float64]:
-        """Covariance of the coefficients, over all hypotheses."""
-        away = self.means_ - self.mean_
-        within = np.tensordot(self.weights_, self.covariances_, 1)
-        covariance: NDArray[np.float64] = within + (away.T * self.weights_) @ away
-        return covariance
-
-    def design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the rows as the coefficients see them: the intercept first, then everything standardised.
-
-        Missing values are at 0. After the features come the columns for bends and for the choices of the past, if any.
-
-        Parameters
-        ----------
-        X : ndarray
-            Rows of features.
-
-        Returns
-        -------
-        ndarray
-            One column per coefficient.
-
-        Examples
-        --------
-        >>> model = BayesianLogistic(bent_variance=()).prepare([[0.0], [1.0], [2.0]])
-        >>> model.design(np.array([[0.0], [1.0], [np.nan]])).round(2)
-        array([[ 1.  , -1.22],
-               [ 1.  ,  0.  ],
-               [ 1.  ,  0.  ]])
-        """
-        return self.belief_.design.rows(X)
-
     def _learn(self, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
         if self._directed is not None and not self.labels_ and len(y) > 1:
             self._directed.restrict(self.weights_, self.means_, self.covariances_, self.design(X), y, weights)
             self.belief_.labels += len(y)
         else:
-            self.belief_.learn(X, y, weights)
-
-    def log_odds(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the mean and the variance of the log-odds at each row, one column per hypothesis.
-
-        Parameters
-        ----------
-        X : ndarray
-            Rows of features.
-
-        Returns
-        -------
-        mean : ndarray
-            Mean of the log-odds.
-        variance : ndarray
-            Variance of the log-odds.
-
-        Examples
-        --------
-        >>> model = BayesianLogistic(bent_variance=()).prepare([[0.0], [1.0], [2.0]])
-        >>> mean, variance = model.log_odds(np.array([[1.0]]))
-        >>> mean.shape, variance.round(2)
-        ((1, 3), array([[0.51, 1.  , 5.88]]))
-        """
-        return self.belief_.log_odds(self._rows(X))
-
-    def _beliefs(self, X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        return self.belief_.beliefs(X)
-
-    def _likeness(self, X: NDArray[np.float64], R: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.belief_.likeness(X, R)
+            super()._learn(X, y, weights)
 
 
 def stretch(variance: float) -> float:

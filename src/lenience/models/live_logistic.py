@@ -1,6 +1,7 @@
 """A live logistic regression: declared features in, a Gaussian belief that learns label by label, bytes out.
 
-It is what a fitted :class:`~lenience.models.BayesianLogistic` knows, together with the declaration of its features. It
+It is what a fitted :class:`~lenience.models.BayesianLogistic` or
+:class:`~lenience.models.CalibratedScore` knows, together with the declaration of its features. It
 needs no scikit-learn. The frame holds columns and scales. The numbers hold, for each hypothesis, its weight, the mean
 of its coefficients and the lower triangle of their covariance. Coefficients that a hypothesis leaves out take no space.
 """
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 from lenience.core.errors import InputError
 from lenience.models.feature_columns import FeatureColumn, RowEncoding
 from lenience.models.live_model import ApplicantBelief, StoredModel, checked_outcome
-from lenience.models.logistic_belief import LogisticBelief
+from lenience.models.logistic_belief import Design, LogisticBelief
 from lenience.models.logistic_design import LogisticDesign
 from lenience.models.rank_columns import RankColumns
+from lenience.models.score_design import ScoreDesign
 from lenience.models.selection import Selection
 from lenience.models.state_bytes import Array, invalid_state, pack, unpack
 
@@ -88,11 +90,40 @@ class FeaturesFrame(msgspec.Struct, frozen=True, tag="features"):
         return out
 
 
+class ScoreFrame(msgspec.Struct, frozen=True, tag="score"):
+    """The design of a calibrated score."""
+
+    position: int
+    scale: int
+    points_centre: float
+    points_scale: float
+    centre: Array
+    spread: Array
+    limit: float
+    knots: Array
+
+    @classmethod
+    def of(cls, design: ScoreDesign) -> ScoreFrame:
+        """Return the frame of a design."""
+        d = design
+        return cls(
+            d.position, d.scale, d.points_centre, d.points_scale,
+            Array.of(d.centre), Array.of(d.spread), d.limit, Array.of(d.knots),
+        )  # fmt: skip
+
+    def design(self) -> ScoreDesign:
+        """Return the design."""
+        return ScoreDesign(
+            self.position, self.scale, self.points_centre, self.points_scale,
+            self.centre.values(), self.spread.values(), self.limit, self.knots.values(),
+        )  # fmt: skip
+
+
 class LogisticFrame(msgspec.Struct, frozen=True):
     """What never changes: the declared features, the design, and which coefficients each hypothesis has."""
 
     columns: list[FeatureColumn]
-    design: FeaturesFrame
+    design: FeaturesFrame | ScoreFrame
     active: Array
 
 
@@ -142,7 +173,7 @@ class LiveLogistic(StoredModel):
     def __init__(self, columns: Sequence[FeatureColumn], belief: LogisticBelief) -> None:
         self.encoding = RowEncoding(columns)
         self.knowledge = belief
-        features = _features(belief.design)
+        features = belief.design.inputs
         if features != self.encoding.width:
             raise InputError.because(
                 f"make rows of {self.encoding.width} numbers, but the model was prepared with rows of {features}",
@@ -255,14 +286,11 @@ class LiveLogistic(StoredModel):
         return model
 
 
-def _features(design: Any) -> int:
-    """Return the number of columns of the rows that a design takes."""
-    return int(design.centre.size)
-
-
-def _design_frame(design: Any) -> FeaturesFrame:
+def _design_frame(design: Design) -> FeaturesFrame | ScoreFrame:
     if isinstance(design, LogisticDesign):
         return FeaturesFrame.of(design)
+    if isinstance(design, ScoreDesign):
+        return ScoreFrame.of(design)
     raise InputError("belief", design, "a belief with a design that can be stored")
 
 

@@ -22,8 +22,12 @@ class Design(Protocol):
     """What turns rows of numbers into rows of the design."""
 
     @property
+    def inputs(self) -> int:
+        """The number of columns of the rows that it takes."""
+
+    @property
     def width(self) -> int:
-        """The number of columns."""
+        """The number of columns of the design."""
 
     def rows(self, X: Rows) -> Rows:
         """Return the design of rows."""

@@ -38,6 +38,11 @@ class LogisticDesign(NamedTuple):
     selection: Selection | None = None
 
     @property
+    def inputs(self) -> int:
+        """The number of columns of the rows that the design takes."""
+        return int(self.centre.size)
+
+    @property
     def first(self) -> int:
         """The column of the first feature: 1 with an intercept, otherwise 0."""
         return 1 if self.intercept else 0

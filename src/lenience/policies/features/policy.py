@@ -43,6 +43,7 @@ from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import FeatureModel, is_missing
 from lenience.models.gaussian import belief_size
 from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
+from lenience.models.logistic_estimator import LogisticEstimator
 from lenience.policies.features.base import Decision, OfferedDecision, SelectivePolicy
 from lenience.policies.features.effective_discount import (
     lenient,
@@ -395,12 +396,12 @@ class FeaturePolicy(SelectivePolicy):
     ) -> list[Decision]:
         gammas = np.array([self._discount(i) for i in range(len(rows))])
         if offers is not None:
-            if isinstance(self.model_, BayesianLogistic) and self.exposure is None:
+            if isinstance(self.model_, LogisticEstimator) and self.exposure is None:
                 table = self._decide_logistic_offers(rows, chances, gammas, offers)
             else:
                 table = self._decide_any_offers(rows, chances, gammas, offers)
             return [self._offered(i, fields.tolist(), offers) for i, fields in enumerate(table)]
-        if not isinstance(self.model_, BayesianLogistic):
+        if not isinstance(self.model_, LogisticEstimator):
             table = self._decide_any(rows, chances, gammas)
         elif self._limited():
             table = self._decide_logistic_limited(rows, chances, gammas)

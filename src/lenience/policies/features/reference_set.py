@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
-from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.hypotheses import project_all, project_rows
+from lenience.models.logistic_estimator import LogisticEstimator
 
 Rows = NDArray[np.float64]
 
@@ -25,18 +25,18 @@ Rows = NDArray[np.float64]
 class ReferenceLogOdds:
     """The design and the moments of the log-odds of reference rows, one column of moments per hypothesis."""
 
-    def __init__(self, model: BayesianLogistic, rows: Rows) -> None:
+    def __init__(self, model: LogisticEstimator, rows: Rows) -> None:
         self.design = model.design(rows)
         self.m, self.v = np.empty((2, len(rows), len(model.weights_)))
         project_rows(self.design, model.means_, model.covariances_, self.m, self.v)
 
-    def replace(self, model: BayesianLogistic, at: int, row: Rows) -> None:
+    def replace(self, model: LogisticEstimator, at: int, row: Rows) -> None:
         """Put another row in the place of one."""
         self.design[at] = model.design(row[None])[0]
         one = slice(at, at + 1)
         project_rows(self.design[one], model.means_, model.covariances_, self.m[one], self.v[one])
 
-    def follow(self, model: BayesianLogistic, label: LabelledRow) -> None:
+    def follow(self, model: LogisticEstimator, label: LabelledRow) -> None:
         """Take in a label that the model has learnt; ``label`` is its row as it was before."""
         after = LabelledRow(model, label.row)
         _follow(self.design, label.m, label.v, label.U, after.m, after.v, self.m, self.v)
@@ -45,7 +45,7 @@ class ReferenceLogOdds:
 class LabelledRow:
     """A row of features, with m, v and u = Σx under every hypothesis."""
 
-    def __init__(self, model: BayesianLogistic, row: Rows) -> None:
+    def __init__(self, model: LogisticEstimator, row: Rows) -> None:
         self.row = row
         self.m, self.v = np.empty((2, len(model.weights_)))
         self.U = np.empty(model.means_.shape)

@@ -16,6 +16,7 @@ from .fair_optimum import FairOptimum as FairOptimum
 from .fair_optimum import FairPolicy as FairPolicy
 from .fair_optimum import FairSegment as FairSegment
 from .fair_optimum import PriceOfFairness as PriceOfFairness
+from .fair_optimum import evaluate_fairness as evaluate_fairness
 from .fair_optimum import price_of_fairness as price_of_fairness
 from .fairness import ConstraintCost as ConstraintCost
 from .fairness import FateBounds as FateBounds

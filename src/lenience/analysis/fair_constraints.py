@@ -23,7 +23,7 @@ MEASURES: tuple[Measure, ...] = ("acceptance", "opportunity")
 WORDS: dict[Measure, str] = {"acceptance": "acceptance rates", "opportunity": "acceptance rates of those who succeed"}
 
 
-class Parity(msgspec.Struct, frozen=True, tag="parity", tag_field="type"):
+class Parity(msgspec.Struct, frozen=True, tag="parity", tag_field="type", forbid_unknown_fields=True):
     """Groups have acceptance rates within ``within`` of each other.
 
     Parameters
@@ -61,7 +61,9 @@ class Parity(msgspec.Struct, frozen=True, tag="parity", tag_field="type"):
         return _describe_spread(self)
 
 
-class EqualOpportunity(msgspec.Struct, frozen=True, tag="equal_opportunity", tag_field="type"):
+class EqualOpportunity(
+    msgspec.Struct, frozen=True, tag="equal_opportunity", tag_field="type", forbid_unknown_fields=True
+):
     """Those who would succeed have acceptance rates within ``within`` of each other in all groups.
 
     Parameters
@@ -99,7 +101,7 @@ class EqualOpportunity(msgspec.Struct, frozen=True, tag="equal_opportunity", tag
         return _describe_spread(self)
 
 
-class Floors(msgspec.Struct, frozen=True, tag="floors", tag_field="type"):
+class Floors(msgspec.Struct, frozen=True, tag="floors", tag_field="type", forbid_unknown_fields=True):
     """Groups have at least a given rate. Nobody's rate is lowered for it.
 
     Parameters

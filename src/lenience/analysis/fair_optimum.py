@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.analysis.fair_constraints import Constraint, EqualOpportunity, Floors, Measure, Parity, limits_of
-from lenience.analysis.fair_search import FairSearch, FairSolution, weighted_sum
+from lenience.analysis.fair_constraints import Constraint, EqualOpportunity, Floors, Limits, Measure, Parity, limits_of
+from lenience.analysis.fair_search import FairSearch, FairSolution, Mixture, weighted_sum
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.validation import check_tolerance, listed, mapped, real, whole
@@ -337,6 +337,54 @@ def fair_optimum(
     return _Study(segments, groups, amounts, tolerance).solve(rule)
 
 
+def evaluate_fairness(
+    segments: Segments,
+    policies: Mapping[str, Sequence[FairPolicy]],
+    groups: Groups | None = None,
+    constraint: Constraint | None = None,
+    *,
+    tolerance: float = 1e-6,
+) -> FairOptimum:
+    """Return what given break-evens do to the groups, and by how much they miss a constraint.
+
+    It checks a solution that somebody else computed. Nothing is searched for.
+
+    Parameters
+    ----------
+    segments : Segments
+        The segments, as for :func:`fair_optimum`.
+    policies : mapping of str to sequence of FairPolicy
+        The break-evens of each segment, with the probability that each is drawn.
+    groups : mapping, optional
+        The groups, as for :func:`fair_optimum`.
+    constraint : Parity, EqualOpportunity or Floors, optional
+        The constraint to check. By default ``Parity(within=0.05)``.
+    tolerance : float
+        The precision, as for :func:`fair_optimum`.
+
+    Returns
+    -------
+    FairOptimum
+        Rates and values of these policies. The bounds of ``value`` enclose what they earn, not the optimum.
+
+    Raises
+    ------
+    InputError
+        If an argument is invalid, or a segment has no policy.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Discounted, Segments
+    >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.7, 0.98), {"a": Belief(4, 3.2), "b": Belief(4, 2)})
+    >>> own = {"a": [FairPolicy(0.7, 1)], "b": [FairPolicy(0.7, 1)]}
+    >>> result = evaluate_fairness(cells, own, {"a": "A", "b": "B"}, Parity(within=0.1))
+    >>> round(result.spread(), 3), round(result.violation, 3)
+    (0.793, 0.693)
+    """
+    rule = _check_constraint(Parity(0.05) if constraint is None else constraint)
+    return _Study(segments, groups, None, tolerance).evaluate(rule, policies)
+
+
 def price_of_fairness(
     segments: Segments,
     groups: Groups | None = None,
@@ -430,7 +478,25 @@ class _Study:
         if constraint.measure == "opportunity" and not self.search.weights("opportunity").any(axis=0).all():
             raise InputError("groups", self.names, "groups of which somebody is expected to succeed")
         limits = limits_of(constraint, self.names, self.rates_without(constraint.measure))
-        solution = self.search.solve(limits, constraint.measure)
+        return self._result(constraint, limits, self.search.solve(limits, constraint.measure))
+
+    def evaluate(self, constraint: Constraint, policies: Mapping[str, Sequence[FairPolicy]]) -> FairOptimum:
+        """Return what given policies do under a constraint."""
+        mixtures = []
+        for x, problem in enumerate(self.search.problems):
+            if problem.name not in policies:
+                raise InputError.because(
+                    f"must be given for every segment; it is missing for {problem.name!r}", "policies", code="missing"
+                )
+            own = policies[problem.name]
+            mixtures.append(
+                Mixture(tuple(self.search.at_cost(x, one.cost) for one in own), tuple(one.probability for one in own))
+            )
+        limits = limits_of(constraint, self.names, self.rates_without(constraint.measure))
+        earned = self.search.earned(mixtures)
+        return self._result(constraint, limits, FairSolution(mixtures, earned, earned.upper, np.zeros(len(self.names))))
+
+    def _result(self, constraint: Constraint, limits: Limits, solution: FairSolution) -> FairOptimum:
         rates = self.search.group_rates(constraint.measure, solution.mixtures)
         most = max(solution.most, solution.earned.lower)
         return FairOptimum(

@@ -83,7 +83,7 @@ class FairSearch:
         self.columns: list[dict[float, ShiftedPolicy]] = [{} for _ in problems]
         for x, problem in enumerate(problems):
             for cost in (0.0, problem.cost, 1.0):
-                self._solve(x, cost)
+                self.at_cost(x, cost)
 
     @property
     def unconstrained(self) -> list[ShiftedPolicy]:
@@ -143,7 +143,7 @@ class FairSearch:
         self, x: int, mixture: Mixture, subsidies: NDArray[np.float64], measure: Measure, weights: NDArray[np.float64]
     ) -> Mixture:
         """Return an equal mixture at the cost of the final subsidies, if the segment's policy there does the same."""
-        final = self._solve(x, self._shift(x, subsidies, measure, weights)[0])
+        final = self.at_cost(x, self._shift(x, subsidies, measure, weights)[0])
         if len(mixture.policies) == 1 and final[2:] == mixture.policies[0][2:]:
             return Mixture((final,), (1.0,))
         order = sorted(zip(mixture.policies, mixture.probabilities, strict=True), key=lambda pair: pair[0].cost)
@@ -160,8 +160,8 @@ class FairSearch:
         factor = max(1.0 + (each / problem.prior.mean if problem.prior.mean > 0.0 else 0.0), 0.0)
         return (problem.cost / factor if factor > problem.cost else 1.0), factor
 
-    def _solve(self, x: int, cost: float) -> ShiftedPolicy:
-        """Solve a segment at a cost and keep the policy as a column."""
+    def at_cost(self, x: int, cost: float) -> ShiftedPolicy:
+        """Return a segment's optimal policy at a cost, and keep it as a column."""
         policy = self.solver.policy(self.problems[x], cost)
         self.columns[x].setdefault(min(max(cost, 0.0), 1.0), policy)
         return policy
@@ -179,7 +179,7 @@ class FairSearch:
         parts = []
         for x, problem in enumerate(self.problems):
             cost, factor = self._shift(x, subsidies, measure, weights)
-            value = self._solve(x, cost).value.scaled(problem.scale * factor)
+            value = self.at_cost(x, cost).value.scaled(problem.scale * factor)
             # Rounding of the cost and of the scale changes the value by at most as much per arrival.
             slack = 1e-15 * self.everyone[x] * (1.0 + abs(cost) + factor)
             parts.append(Bounds(value.lower - slack, value.upper + slack))

@@ -10,6 +10,7 @@ from lenience.core.formatting import amount, count, counted, duration, percent
 from lenience.core.objective import Objective
 from lenience.core.offers import Offer, Offers
 from lenience.dashboard.read_models.policy_status import PolicyStatus
+from lenience.service.domain.fair_version import FairnessBody
 from lenience.service.domain.feature_cells import Feature
 from lenience.service.domain.overall import period_name
 from lenience.service.domain.specification import PolicySpecification
@@ -39,9 +40,9 @@ def describe_objective(objective: Objective) -> list[tuple[str, str]]:
 def describe_limits(policy: PolicyStatus) -> list[tuple[str, str]]:
     """Describe the limits over all segments of a policy, what is used of them, and what they cost."""
     limits, use, money = policy.version.overall, policy.use, policy.money
+    rows = _fairness(policy.version.fairness)
     if limits is None or use is None:
-        return []
-    rows = []
+        return rows
     capacity, price = limits.capacity, policy.version.capacity
     if capacity is not None:
         period, used = period_name(capacity.per, use.month), use.used(capacity)
@@ -66,6 +67,21 @@ def describe_limits(policy: PolicyStatus) -> list[tuple[str, str]]:
                 "Cap on losses of all segments",
                 f"{money.format(use.at_risk)} of {money.format(limits.cap_amount)} at risk",
             )
+        )
+    return rows
+
+
+def _fairness(body: FairnessBody | None) -> list[tuple[str, str]]:
+    """Describe a fairness limit, and what it does to the expected acceptance rate of each group."""
+    if body is None:
+        return []
+    measure = body.limit.constraint.measure
+    rows = [("Fairness limit", body.limit.constraint.describe())]
+    for row in body.groups:
+        pair = (row.acceptance, row.acceptance_without)
+        after, before = pair if measure == "acceptance" else (row.opportunity, row.opportunity_without)
+        rows.append(
+            (f"Expected: {row.group}", f"{percent(after.midpoint)}, without the limit {percent(before.midpoint)}")
         )
     return rows
 

@@ -23,6 +23,7 @@ from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.capacity_price import CapacityBody, at_price, price_capacity
 from lenience.service.domain.chain import genesis, monitored_genesis
 from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
+from lenience.service.domain.fair_version import FairnessBody, at_fair_cost, fairness_warnings, solve_fairness
 from lenience.service.domain.overall import OverallUse
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.protected import protected_decisions
@@ -85,8 +86,10 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
         _refuse_long(problems)
         until = time.monotonic() + limits.VERSION_SECONDS
         price = price_capacity(specification, problems)
-        priced, tables = store_price(price)
-        problems = [at_price(problem, price) for problem in problems]
+        fairness = solve_fairness(specification, problems)
+        (priced, tables), (fair, more) = store_body(price), store_body(fairness)
+        tables |= more
+        problems = [at_fair_cost(at_price(problem, price), fairness) for problem in problems]
         texts: dict[tuple[object, ...], str] = {}
         stored: list[StoredSegment] = []
         for segment in problems:
@@ -116,6 +119,7 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
                     segment.exploration_floor,
                     segment.exposure_cap_amount,
                     priced,
+                    fair,
                 )
             )
             progress.advance()
@@ -127,7 +131,7 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
         raise BadRequest.of(error) from None
     loaded = {digest: load(tables[digest]) for digest in {segment.solved for segment in stored}}
     tables_by_segment = {segment.name: loaded[segment.solved] for segment in stored}
-    warnings = version_warnings(specification, tables_by_segment)
+    warnings = version_warnings(specification, tables_by_segment) + fairness_warnings(fairness)
     if specification.capacity and price is None:
         warnings.append(
             "The capacity is kept, but it has no price: that needs an objective with arrivals and discount_rate. "
@@ -136,11 +140,11 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
     return SolvedVersion(specification, stored, tables, warnings)
 
 
-def store_price(price: CapacityBody | None) -> tuple[str | None, dict[str, str]]:
-    """Return the digest of a capacity's price, and the text by its digest."""
-    if price is None:
+def store_body(body: CapacityBody | FairnessBody | None) -> tuple[str | None, dict[str, str]]:
+    """Return the digest of what all segments share, a price or a fair optimum, and the text by its digest."""
+    if body is None:
         return None, {}
-    text = msgspec.json.encode(price).decode()
+    text = msgspec.json.encode(body).decode()
     digest = sha256(text.encode()).hexdigest()
     return digest, {digest: text}
 
@@ -313,7 +317,9 @@ class ChangeState:
         if self.state != "retired":
             _refuse_imported(ledger, record, version)
         tables = {name: rule.table for name, rule in version.rules.items()}
-        warnings = [] if self.state == "retired" else version_warnings(version.specification, tables)
+        warnings: list[str] = []
+        if self.state != "retired":
+            warnings = version_warnings(version.specification, tables) + fairness_warnings(version.fairness)
         if self.state == "active":
             warnings += _dropped(ledger, record, list(tables))
         if self.state != "retired":

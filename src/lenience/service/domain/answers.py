@@ -13,6 +13,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Decision, State
+from lenience.service.domain.fair_version import FairnessBody, GroupRates
 from lenience.service.domain.reason_parts import PrincipalReason
 from lenience.service.domain.reasons import reasons
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
@@ -252,6 +253,19 @@ class CapacityView(msgspec.Struct, frozen=True):
     at_risk: float
 
 
+class FairnessView(msgspec.Struct, frozen=True):
+    """The fairness limit of a version, and what it does to each group, as expected when the version was solved.
+
+    ``value`` and ``unlimited`` are what the best policies with and without the limit earn, discounted.
+    """
+
+    limit: str
+    group_aware: bool
+    value: Bounds
+    unlimited: Bounds
+    groups: list[GroupRates]
+
+
 class ImportView(msgspec.Struct, frozen=True):
     """An imported portfolio: where it came from, and how much of it has arrived.
 
@@ -327,6 +341,7 @@ class PolicyView(msgspec.Struct, frozen=True):
     warnings: list[str]
     overall: CapacityView | None
     imports: list[ImportView]
+    fairness: FairnessView | None
 
 
 class PolicyEntry(msgspec.Struct, frozen=True):
@@ -524,6 +539,14 @@ def decision_answer(
         label_value=verdict.label_value,
         again=again,
     )
+
+
+def fairness_view(body: FairnessBody | None) -> FairnessView | None:
+    """Return the fairness limit of a version, or None if it has none."""
+    if body is None:
+        return None
+    words = body.limit.constraint.describe()
+    return FairnessView(words, body.group_aware, body.value, body.unlimited, body.groups)
 
 
 def choice_of(accepted: bool, status: str) -> Decision:

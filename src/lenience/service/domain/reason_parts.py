@@ -101,8 +101,12 @@ def limit_text(counts: Counts, verdict: Verdict) -> str:
 
 
 def break_even_text(rule: SegmentRule) -> str:
-    """Return the break-even of a segment with one cost, and what the price of a limited capacity adds to it."""
+    """Return the break-even of a segment with one cost, and what a price or a fairness limit adds to it."""
     cost = rule.table.cost
+    if rule.fairness is not None and rule.fairness.shift(rule.name):
+        shift = rule.fairness.shift(rule.name)
+        points = f"{'plus' if shift > 0 else 'minus'} {percent(abs(shift))}"
+        return f"{percent(cost)} ({percent(rule.break_even)} {points} for the fairness limit)"
     if not rule.price:
         return percent(cost)
     return f"{percent(cost)} ({percent(rule.break_even)} plus {percent(rule.price)} because capacity is limited)"

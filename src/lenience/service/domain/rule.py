@@ -19,6 +19,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
 from lenience.service.domain.capacity_price import CapacityBody
 from lenience.service.domain.events import Decision
+from lenience.service.domain.fair_version import FairnessBody
 from lenience.service.domain.offer_tables import Label, OfferTable
 from lenience.service.domain.overall import OVERALL, OverallLimits, OverallUse
 from lenience.service.domain.solved_tables import SolvedTable
@@ -137,6 +138,7 @@ class SegmentRule:
     overall: OverallLimits | None = None  # limits over all segments of the version
     past_outcomes: float = 0.0  # real outcomes that the prior holds
     waiting_list: bool = False  # whether applicants wait, instead of being rejected, if only a limit is reached
+    fairness: FairnessBody | None = None  # the shift of the break-even by a fairness limit
     _last: list[DecisionBasis] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -166,8 +168,9 @@ class SegmentRule:
 
     @property
     def break_even(self) -> float:
-        """The break-even success rate without the price of a limited capacity, which the table's cost includes."""
-        return self.table.cost if self.capacity is None else self.capacity.costs.get(self.name, self.table.cost)
+        """The break-even success rate without the shift by a price or a fairness limit, which the table's cost has."""
+        shifting = self.capacity or self.fairness
+        return self.table.cost if shifting is None else shifting.costs.get(self.name, self.table.cost)
 
     @property
     def price(self) -> float:

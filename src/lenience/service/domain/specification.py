@@ -24,6 +24,7 @@ from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
 from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.service.domain import limits
+from lenience.service.domain.fair_version import FairnessLimit
 from lenience.service.domain.feature_cells import Feature, names_of
 from lenience.service.domain.monitored import AttributeName
 from lenience.service.domain.overall import Capacity, OverallLimits
@@ -159,6 +160,9 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         | UnsetType
         | None
     ) = UNSET
+    fairness: (
+        Annotated[FairnessLimit, Meta(description="A limit on the acceptance rates of groups")] | UnsetType | None
+    ) = UNSET
     waiting_list: (
         Annotated[bool, Meta(description="Whether applicants wait, not rejected, if only a limit is reached")]
         | UnsetType
@@ -183,6 +187,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     def __post_init__(self) -> None:
         self._check_timing()
+        self._check_fairness()
         _check_limits(self.objective)
         self._check_offers()
         if self.history_model != "own" and not self.history:
@@ -208,6 +213,28 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         for field, size, most in (("ages", ages, limits.AGES), ("alternatives", alternatives, limits.CURVES)):
             if size > most:
                 raise InputError(f"timing.{field}", size, f"at most {most:,} entries", code="too_large")
+
+    def _check_fairness(self) -> None:
+        """Raise InputError for a fairness limit that this kind of policy cannot have."""
+        if not self.fairness:
+            return
+        own = [spec for spec in self.segments if isinstance(spec, SegmentSpec)]
+        objective = self.objective
+        given = {
+            "objective.offers": objective.offers is not None,
+            "objective.horizon": objective.horizon is not None,
+            "objective.label_delay": bool(objective.label_delay),
+            "capacity": bool(self.capacity),
+            "doubt": bool(self.doubt) or any(spec.doubt for spec in own),
+        }
+        for field, present in given.items():
+            if present:
+                raise InputError.because(
+                    f"cannot be combined with {field}: it needs one break-even, known priors, outcomes without delay "
+                    "and no other limit over all segments",
+                    "fairness",
+                    code="conflicting_fields",
+                )
 
     def _check_offers(self) -> None:
         """Raise InputError for offers, caps or doubts that the objective cannot have."""

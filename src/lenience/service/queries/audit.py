@@ -32,6 +32,7 @@ from lenience.service.domain.events import (
     UseChanged,
     VersionCreated,
 )
+from lenience.service.domain.fair_version import fairness_differences
 from lenience.service.domain.open_loans import encode_open_loans
 from lenience.service.domain.problems import Damaged, NotFound
 from lenience.service.domain.receipts import receipt_digest
@@ -404,6 +405,8 @@ class _Audit:
             if version is not None:
                 versions[stored.number] = version
                 for difference in price_differences(version.specification, version.capacity, version.tables):
+                    self.report(where, difference)
+                for difference in fairness_differences(version.specification, version.fairness, version.tables):
                     self.report(where, difference)
         for number in logged:
             self.report(f"version {number} of {label}", "it is in the log, but its row is missing")

@@ -26,6 +26,7 @@ from lenience.service.domain.answers import (
     WaitingEntry,
     WaitingPage,
     choice_of,
+    fairness_view,
     offer_answer,
 )
 from lenience.service.domain.clock import iso_time, now
@@ -142,6 +143,7 @@ class Queries:
             warnings=warnings,
             overall=None if use is None else capacity_view(version, use),
             imports=[one.view() for one in imports.values()],
+            fairness=fairness_view(version.fairness),
         )
 
     def decision(self, identity: str) -> DecisionView:

@@ -20,6 +20,7 @@ from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.service.domain.capacity_price import CapacityBody
 from lenience.service.domain.events import State
+from lenience.service.domain.fair_version import FairnessBody
 from lenience.service.domain.feature_cells import segment_of
 from lenience.service.domain.limits import FeatureValue
 from lenience.service.domain.offer_requests import ALLOWED
@@ -43,6 +44,7 @@ class StoredSegment(msgspec.Struct, frozen=True, omit_defaults=True):
     exploration_floor: float
     exposure_cap_amount: float | None = None
     capacity: str | None = None  # the digest of the price of the capacity that all segments share
+    fairness: str | None = None  # the digest of the fair optimum of all segments
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class Version:
     created_at: int
     overall: OverallLimits | None = None  # over all segments
     capacity: CapacityBody | None = None
+    fairness: FairnessBody | None = None
 
     @property
     def tables(self) -> dict[str, SolvedTable]:
@@ -216,6 +219,7 @@ class PolicyCache:
         self._read_tables(connection, [segment.solved for segment in stored])
         specification = msgspec.json.decode(row.specification, type=PolicySpecification)
         overall, capacity = specification.overall_limits, self._capacity(connection, stored)
+        fairness = self._fairness(connection, stored)
         past = specification.past_outcomes_by_segment(segment.name for segment in stored)
         version = Version(
             number=number,
@@ -234,12 +238,14 @@ class PolicyCache:
                     overall,
                     past[segment.name],
                     bool(specification.waiting_list),
+                    fairness,
                 )
                 for segment in stored
             },
             created_at=row.created_at,
             overall=overall,
             capacity=capacity,
+            fairness=fairness,
         )
         self._versions[policy_id, number] = version
         return version
@@ -268,6 +274,13 @@ class PolicyCache:
         if digest is None:
             return None
         return msgspec.json.decode(_bodies(connection, [digest])[digest], type=CapacityBody)
+
+    def _fairness(self, connection: Connection, segments: Sequence[StoredSegment]) -> FairnessBody | None:
+        """Return the fair optimum of the segments, if the version has a fairness limit."""
+        digest = segments[0].fairness
+        if digest is None:
+            return None
+        return msgspec.json.decode(_bodies(connection, [digest])[digest], type=FairnessBody)
 
 
 def _bodies(connection: Connection, digests: Sequence[str]) -> dict[str, str]:

@@ -1,0 +1,137 @@
+"""A version with a fairness limit: solved at shifted break-evens, explained, and checked by the audit."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from engines import Engine
+from lenience import Belief, Discounted, Segments, fair_optimum
+from lenience.analysis import Floors, Parity
+from lenience.core.bounds import Bounds
+from lenience.core.errors import InputError
+from lenience.dashboard.read_models.policy_description import describe_limits
+from lenience.dashboard.read_models.policy_status import read_policy_status
+from lenience.service.commands.lifecycle import solve_version
+from lenience.service.domain.fair_version import FairnessBody, MixedCost, fairness_differences
+from lenience.service.domain.solved_tables import load
+from lenience.service.domain.specification import PolicySpecification
+from lenience.service.http.service import Service
+
+MIX = {"young": {"A": 0.8, "B": 0.2}, "old": {"A": 0.3, "B": 0.7}}
+FAIR: dict[str, Any] = {
+    "objective": {"type": "discounted", "cost": 0.7, "discount": 0.98},
+    "segments": [{"name": "young", "prior": {"n": 4, "s": 3.2}}, {"name": "old", "prior": {"n": 4, "s": 2}}],
+    "fairness": {"constraint": {"type": "parity", "within": 0.1}, "groups": MIX},
+}
+CELLS = Segments.of({"young": 0.5, "old": 0.5}, Discounted(0.7, 0.98), {"young": Belief(4, 3.2), "old": Belief(4, 2)})
+
+
+def specification(**changes: Any) -> PolicySpecification:
+    return msgspec.convert({"name": "loans", **FAIR, **changes}, PolicySpecification)
+
+
+def test_the_version_is_the_fair_optimum_of_the_library(engine: Engine) -> None:
+    made = engine.create(**FAIR)
+    expected = fair_optimum(CELLS, MIX, Parity(0.1))
+    view = engine.queries.policy("cards").fairness
+    assert view is not None
+    assert not view.group_aware
+    assert view.value == expected.value
+    assert [row.acceptance for row in view.groups] == [row.acceptance for row in expected.groups]
+    assert any("lowers expected acceptance rates: A from" in warning for warning in made["warnings"])
+    # A weak segment is opened by the limit, and the reason says which break-even decides.
+    decision = engine.decide("old")
+    assert decision["decision"] == "accept"
+    assert decision["cost"] == 0.7
+    assert "for the fairness limit" in decision["reason"]
+    with engine.store.read() as connection:
+        rows = dict(describe_limits(read_policy_status(cast(Service, engine), connection, "cards")))
+    assert rows["Fairness limit"] == Parity(0.1).describe()
+    assert "Expected: B" in rows
+    assert engine.audit().whole
+
+
+def test_a_group_aware_version_warns_of_the_law(engine: Engine) -> None:
+    groups = {"young": "A", "old": "B"}
+    floors = {"constraint": {"type": "floors", "rates": {"B": 0.3}}, "groups": groups}
+    made = engine.create(**{**FAIR, "fairness": floors})
+    (warning,) = (each for each in made["warnings"] if "decides by group" in each)
+    assert "law" in warning
+    view = engine.queries.policy("cards").fairness
+    assert view is not None
+    assert view.group_aware
+    assert view.groups == [
+        type(view.groups[0])(
+            row.group, row.share, row.acceptance, row.acceptance_without, row.opportunity, row.opportunity_without
+        )
+        for row in fair_optimum(CELLS, groups, Floors({"B": 0.3})).groups
+    ]
+
+
+def test_the_draw_follows_the_seed_and_the_probabilities() -> None:
+    exact = {"constraint": {"type": "parity", "within": 0.0}, "groups": MIX}
+    bodies = [_body(specification(fairness={**exact, "seed": seed})) for seed in range(12)]
+    mixed = [name for name, policies in bodies[0].policies.items() if len(policies) > 1]
+    assert mixed
+    for body in bodies:
+        for name, cost in body.drawn.items():
+            assert cost in [min(max(one.cost, 1e-9), 1 - 1e-9) for one in body.policies[name]]
+    assert len({body.drawn[mixed[0]] for body in bodies}) == 2  # several seeds draw both
+
+
+def _body(spec: PolicySpecification) -> FairnessBody:
+    solved = solve_version(spec)
+    digest = solved.segments[0].fairness
+    assert digest is not None
+    return msgspec.json.decode(solved.tables[digest], type=FairnessBody)
+
+
+def test_the_audit_checks_the_stored_optimum() -> None:
+    spec = specification()
+    solved = solve_version(spec)
+    body = _body(spec)
+    tables = {segment.name: load(solved.tables[segment.solved]) for segment in solved.segments}
+    assert fairness_differences(spec, body, tables) == []
+    changed = msgspec.structs.replace
+    rates = changed(body.groups[0], acceptance=Bounds(0.9, 0.9))
+    unfair = {name: [MixedCost(0.7, 1.0)] for name in body.policies}
+    wrong: list[tuple[FairnessBody | None, str]] = [
+        (None, "no solution"),
+        (changed(body, costs={"young": 0.6, "old": 0.7}), "before the fairness limit"),
+        (changed(body, drawn=dict.fromkeys(body.drawn, 0.5)), "its seed draws"),
+        (changed(body, drawn=dict.fromkeys(body.drawn, 0.5)), "not solved at the break-even"),
+        (changed(body, policies=unfair), "miss the fairness limit"),
+        (changed(body, groups=[rates, *body.groups[1:]]), "acceptance rates of its groups differ"),
+    ]
+    for other, words in wrong:
+        assert any(words in difference for difference in fairness_differences(spec, other, tables)), words
+    without = specification(fairness=None)
+    assert fairness_differences(without, None, tables) == []
+    assert fairness_differences(without, body, tables)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"doubt": 0.2}, "doubt"),
+        ({"objective": {"type": "horizon", "cost": 0.7, "horizon": 100}}, "objective.horizon"),
+        (
+            {"objective": {"type": "delayed", "cost": 0.7, "arrivals": 50, "discount_rate": 0.1, "label_delay": 1}},
+            "objective.label_delay",
+        ),
+        ({"capacity": {"acceptances": 10}}, "capacity"),
+    ],
+)
+def test_what_cannot_be_combined_is_rejected(changes: dict[str, Any], field: str) -> None:
+    with pytest.raises((InputError, msgspec.ValidationError), match=field):
+        specification(**changes)
+
+
+def test_a_segment_without_groups_is_rejected(engine: Engine) -> None:
+    with pytest.raises(Exception, match="missing for 'old'"):
+        engine.create(
+            **{**FAIR, "fairness": {"constraint": {"type": "parity", "within": 0.1}, "groups": {"young": "A"}}}
+        )

@@ -105,7 +105,7 @@ def test_residual_along_the_score_is_learnt() -> None:
 
 def test_segments_that_the_score_misses_are_learnt() -> None:
     rng = np.random.default_rng(5)
-    X = np.column_stack((scores(2000, 6), rng.random(2000) < 0.3))
+    X = np.column_stack((scores(2000, 6), (rng.random(2000) < 0.3).astype(float)))
     truth = expit(-logit(X[:, 0]) - 1.0 * X[:, 1])
     model = CalibratedScore(trust=200).fit(X, rng.random(2000) < truth)
     effect = logit(model.predict_proba([[0.2, 0.0], [0.2, 1.0]])[:, 1])
@@ -182,7 +182,7 @@ def test_invalid_scores_are_rejected(options: dict[str, Any], rows: Any, field: 
 
 def test_a_policy_explores_where_the_score_is_unsure() -> None:
     goal = Discounted(cost=0.8, discount=0.999)
-    pd = expit(logit(scores(400)) + 1.0)  # few are above the break-even, so few labels come for free
+    pd = expit(logit(scores(100)) + 1.0)  # few are above the break-even, so few labels come for free
     policy = FeaturePolicy(model=CalibratedScore(trust=20), objective=goal, refresh=False).fit(pd)
     below = np.array([[0.23], [0.6]])
     assert policy.predict_proba(below)[:, 1].max() < 0.8

@@ -180,7 +180,7 @@ FAULTS = (
     ),
     Fault(
         "beyond the table one state too many is rejected",
-        "src/lenience/service/domain/solved_tables.py",
+        "src/lenience/service/domain/stopping_tables.py",
         "(self.prior.s + self._least[last] - 1) * n",
         "(self.prior.s + self._least[last]) * n",
         (TABLES + " -k beyond_the_table_decisions",),

@@ -429,3 +429,11 @@ def test_the_page_shows_the_limits_and_what_they_accept(engine: Engine, capacity
     assert segment.rule.largest_amount(0.8, segment.counts) == offers.largest(0.8)
     full = segment.rule.decide(segment.counts, 1.0, use=OverallUse(month_of(JANUARY), 3, 6000.0))
     assert full.rule == "period_capacity"
+
+
+def test_a_decision_under_limits_can_be_erased(engine: Engine) -> None:
+    engine.create(constraints={"overall_exposure_cap": 3})
+    decision = engine.decide(reference="someone")["id"]
+    engine.batch(["young"] * 5)  # the erasure comes later in its chain than the use in that of the policy
+    assert engine.erase(decision)["recorded"]
+    assert engine.queries.decision(decision).erased

@@ -20,13 +20,14 @@ from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.service.domain.exposure_tables import EstimatedTable, ExposureTable, prove_in_time
 from lenience.service.domain.feature_cells import Feature, names_of, segment_of
 from lenience.service.domain.rule import Counts, SegmentRule
-from lenience.service.domain.solved_tables import ROWS, Effort, StoppingTable, load, solve, steady
+from lenience.service.domain.solved_tables import ROWS, Effort, load, solve, steady
 from lenience.service.domain.specification import (
     Objective,
     PolicySpecification,
     SegmentProblem,
     SegmentSpec,
 )
+from lenience.service.domain.stopping_tables import StoppingTable
 from lenience.service.domain.threshold_curve import fitted_curve
 from rejections import rejected
 
@@ -248,7 +249,7 @@ def _late_segment(arrivals: float) -> SegmentProblem:
 def test_a_value_that_would_take_long_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     over = table_of(FiniteHorizon(0.8, 2), Belief(2, 1))
     assert None not in stopping().value(3, 1, 0)
-    monkeypatch.setattr("lenience.service.domain.solved_tables.VALUE_SECONDS", 0.0)
+    monkeypatch.setattr("lenience.service.domain.stopping_tables.VALUE_SECONDS", 0.0)
     assert stopping().value(3, 1, 0) == (None, None)
     assert over.value(1, 1, 0) == (Bounds(0.0, 0.0), None)
 

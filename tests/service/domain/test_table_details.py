@@ -12,8 +12,9 @@ import pytest
 from lenience import Belief, Delayed, Discounted
 from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.service.domain.exposure_tables import ExposureTable
-from lenience.service.domain.solved_tables import Effort, StoppingTable, load, solve, steady
+from lenience.service.domain.solved_tables import Effort, load, solve, steady
 from lenience.service.domain.specification import SegmentProblem
+from lenience.service.domain.stopping_tables import StoppingTable
 
 LAST = 18  # the last row of the small table: 20 observations with the prior
 

@@ -44,6 +44,9 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     engine.create(name="loans", objective=OFFERS)
     engine.decide(policy="loans", offer=OfferRequest(amount=500, cost=0.8))
     engine.decide(policy="loans", offers=[OfferRequest(gain=20, loss=80), OfferRequest(amount=5000, cost=0.8)])
+    engine.create(name="pooled", model={"type": "shared"})
+    for outcome in ("success", "failure"):
+        engine.outcome(engine.decide(policy="pooled")["id"], outcome)
     create_key(engine.store, "scoring", ("decide",), None, "tester")
     revoke_key(engine.store, create_key(engine.store, "old", ("read",), None, "tester")[0], "tester")
     assert engine.audit().whole
@@ -92,6 +95,8 @@ def named(table: Any, row: Any) -> str:
     values = row._mapping
     if table in (schema.event, schema.personal):
         return f"event {values['seq']} of"
+    if table is schema.model_state:
+        return f"model state {values['seq']} of version {values['version']} of"
     if table is schema.chain:
         return f"chain {values['id']}"
     if table is schema.policy:
@@ -102,7 +107,7 @@ def named(table: Any, row: Any) -> str:
 
 
 ALL = [schema.event, schema.decision, schema.personal, schema.monitored, schema.chain, schema.policy]
-REST = [schema.version, schema.solved, schema.idempotency, schema.api_key]
+REST = [schema.version, schema.solved, schema.model_state, schema.idempotency, schema.api_key]
 
 
 @pytest.mark.parametrize("table", [*ALL, *REST], ids=lambda table: table.name)

@@ -19,7 +19,8 @@ from lenience.dashboard.read_models.policy_status import SegmentStatus
 from lenience.reports.canvas import Canvas, Point, log_ticks, percent_ticks
 from lenience.service.domain.exposure_tables import ExposureTable
 from lenience.service.domain.offer_tables import OfferTable
-from lenience.service.domain.solved_tables import SolvedTable, StoppingTable
+from lenience.service.domain.solved_tables import SolvedTable
+from lenience.service.domain.stopping_tables import StoppingTable
 
 LIMITS = (1, 3, 10, 30, 100, 300, 1000)  # exposure limits whose borders are drawn
 PLACES = 90

@@ -36,6 +36,7 @@ from lenience.service.domain.rule import (
     Counts,
     SegmentRule,
     Verdict,
+    with_borrowed,
 )
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
@@ -259,10 +260,15 @@ def read_policy_status(service: Service, connection: Connection, name: str, numb
     groups = version.specification.groups
     use = None if version.overall is None else read_overall_use(connection, record.chain).at(now())
     segments = []
+    own = {
+        segment: Counts(row.arrivals, row.accepted, row.pending, row.successes, row.failures, row.at_risk)
+        for segment, row in rows.items()
+        if segment is not None
+    }
+    own = with_borrowed(version.model, own)
     for segment, rule in version.rules.items():
         row = rows[segment]
-        counts = Counts(row.arrivals, row.accepted, row.pending, row.successes, row.failures, row.at_risk)
-        counts = with_open_loans(counts, decode_open_loans(row.open_loans), shown)
+        counts = with_open_loans(own[segment], decode_open_loans(row.open_loans), shown)
         # A draw of 1 leaves out acceptances by the exploration floor.
         verdict = rule.decide(counts, 1.0, use=use)
         place = (row.id, row.length, row.imported)

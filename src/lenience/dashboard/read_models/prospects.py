@@ -70,7 +70,8 @@ class Prospects:
         return {segment.name: self._shut_out(segment) for segment in segments}
 
     def _prospect(self, segment: SegmentStatus) -> Prospect:
-        table, counts = segment.rule.table, segment.counts
+        counts = segment.counts
+        table = segment.rule.table_after(counts)
         value = table.value(counts.good, counts.bad, counts.pending)[0]
         deserving = segment.belief.exceeds(segment.cost)
         return Prospect(value, deserving, self._shut_out(segment), isinstance(table, ExposureTable))

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
+from lenience.service.commands.evidence import counts_seen
 from lenience.service.commands.monitor import check_monitored
 from lenience.service.commands.open_loans import count_open_loans
 from lenience.service.domain import limits
@@ -24,11 +25,10 @@ from lenience.service.domain.feature_cells import strip_values, unknown_value_wa
 from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.monitored import MonitoredAttributes, strip_attributes
 from lenience.service.domain.offer_requests import OfferRequest
-from lenience.service.domain.open_loans import with_open_loans
 from lenience.service.domain.overall import UseChange
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
-from lenience.service.domain.rule import Counts, SegmentRule, Verdict, at_risk_after
+from lenience.service.domain.rule import SegmentRule, Verdict, at_risk_after
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -238,7 +238,7 @@ class Decide:
         request, warnings, choices = self.requests[place], self._warnings.get(place, []), self._choices[place]
         rule = version.rules[chain.segment]
         counts = chain.counts
-        seen = with_open_loans(counts, chain.open_loans, version.number)
+        seen = counts_seen(ledger, record, version, chain)
         identity, salt = new_id_and_salt(ledger.now)
         # The draw depends on the chain's head and the new id. Nobody can choose them, and the audit repeats the draw.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
@@ -249,7 +249,7 @@ class Decide:
         if record.shadows:
             shadows = tuple(
                 [
-                    self._shadow(shadow, chain, counts, identity, choices)
+                    self._shadow(ledger, record, shadow, chain, identity, choices)
                     for shadow in record.shadows
                     if chain.segment in shadow.rules and (choices or not shadow.rules[chain.segment].needs_offer)
                 ]
@@ -289,6 +289,8 @@ class Decide:
             overall_at=None if own is None else own.length,
             open=(seen.open, seen.open_outcomes, seen.open_successes) if seen.open else None,
             again=self._again,
+            model_at=ledger.model_states(record).at if record.learning else None,
+            borrowed=seen.borrowed,
         )
         counts.arrivals += self._again is None  # who waited has arrived before
         if verdict.decision == "accept":
@@ -299,10 +301,16 @@ class Decide:
         return event, answer, personal
 
     def _shadow(
-        self, version: Version, chain: ChainState, counts: Counts, identity: str, choices: tuple[Offer, ...]
+        self,
+        ledger: Ledger,
+        record: PolicyRecord,
+        version: Version,
+        chain: ChainState,
+        identity: str,
+        choices: tuple[Offer, ...],
     ) -> Shadow:
         assert chain.segment is not None
         rule = version.rules[chain.segment]
-        counts = with_open_loans(counts, chain.open_loans, version.number)
+        counts = counts_seen(ledger, record, version, chain)
         verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0, choices)
-        return Shadow(version.number, *verdict)
+        return Shadow(version.number, *verdict, counts.borrowed)

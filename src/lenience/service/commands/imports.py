@@ -102,6 +102,7 @@ class ImportDecisions:
                 code="import_differs",
                 field=f"source.{name}",
             )
+        _refuse_learning(record)
         if before is None:
             for version in [_version(ledger, record), *record.shadows]:
                 refuse_import(record, version, not_in_prior=source.not_in_prior)
@@ -345,6 +346,16 @@ def _twice(position: int | None) -> Conflict:
     other = "another row" if position is None else f"row {position:,}"
     detail = f"{other} of this file has the same reference, which must be unique"
     return Conflict(detail, code="duplicate", field="reference")
+
+
+def _refuse_learning(record: PolicyRecord) -> None:
+    """Raise Conflict if a model of the policy learns from every outcome in order."""
+    if record.learning:
+        raise Conflict(
+            f"a version of {record.name!r} learns from every outcome in order, so past decisions cannot be imported "
+            "while it is active or a shadow. Import them before you activate it: it starts from their outcomes",
+            code="model_learns",
+        )
 
 
 def refuse_import(record: PolicyRecord, version: Version, *, not_in_prior: bool) -> None:

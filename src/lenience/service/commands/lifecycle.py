@@ -25,6 +25,7 @@ from lenience.service.domain.chain import genesis, monitored_genesis
 from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
 from lenience.service.domain.fair_version import FairnessBody, at_fair_cost, fairness_warnings, solve_fairness
 from lenience.service.domain.overall import OverallUse
+from lenience.service.domain.pooled_models import PooledState
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.protected import protected_decisions
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
@@ -37,7 +38,7 @@ from lenience.service.storage.command import store_answer
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.monitored_rows import monitored_names
-from lenience.service.storage.policy_cache import PolicyRecord, StoredSegment, Version
+from lenience.service.storage.policy_cache import ModelStates, PolicyRecord, StoredSegment, Version
 
 log = logging.getLogger("lenience.service")
 
@@ -331,6 +332,7 @@ class ChangeState:
         for which, state in changes:
             last = which == number
             opened = last and self.state == "active" and version.overall is not None
+            start = _model_start(ledger, record, version, now) if last and self.state != "retired" else None
             event = StateChanged(
                 at=ledger.now,
                 actor=self.sender.actor,
@@ -339,9 +341,12 @@ class ChangeState:
                 revision=chain.revision + 1,
                 receipt=receipt.digest if last else None,
                 overall=_overall_use(ledger, record) if opened else None,
-                lengths=_lengths(ledger, record) if opened else {},
+                lengths=_lengths(ledger, record) if opened or start is not None else {},
+                model=None if start is None else start.digest(),
             )
             seq = ledger.append(chain, event)
+            if start is not None:
+                ledger.add_model_state(record.id, number, seq, start.encode(), kept=False)
             if event.overall is not None:
                 ledger.overall[chain.id] = event.overall
             where = (schema.version.c.policy_id == record.id) & (schema.version.c.number == which)
@@ -351,7 +356,15 @@ class ChangeState:
             own.revision += 1
             own.changed = True
         # Later commands of this transaction must see the new state.
-        ledger.registry.load(ledger.connection, self.policy).revision = chain.revision
+        before = ledger.model_states(record) if record.learning else None
+        after = ledger.registry.load(ledger.connection, self.policy)
+        after.revision = chain.revision
+        if after.learning:
+            states = {} if before is None else dict(before.states)
+            if start is not None:
+                states[number] = start
+            live = {each: states[each] for each in after.learning}
+            ledger.models[record.id] = ModelStates(after.revision, chain.length, live)
         return answer
 
     def _repeated(self, ledger: Ledger, record: PolicyRecord, number: int) -> CommandAnswer:
@@ -374,6 +387,14 @@ def _protected(ledger: Ledger, record: PolicyRecord, specification: PolicySpecif
         return protected_decisions(specification, monitored_names(ledger.connection, record.monitored))
     except InputError as error:
         raise BadRequest.of(error) from None
+
+
+def _model_start(ledger: Ledger, record: PolicyRecord, version: Version, now: State) -> PooledState | None:
+    """Return the state from which the model of a version starts to learn, or None if it learns already."""
+    if version.model is None or now in ("shadow", "active"):
+        return None
+    counts = {name: ledger.chains[chain].counts for name, chain in record.segments.items()}
+    return version.model.start({name: (own.successes, own.failures) for name, own in counts.items()})
 
 
 def _overall_use(ledger: Ledger, record: PolicyRecord) -> OverallUse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -29,6 +29,7 @@ from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Interim, Outcome, Repeated
 from lenience.service.domain.open_loans import with_open_loans
 from lenience.service.domain.overall import UseChange
+from lenience.service.domain.pooled_models import Borrowed
 from lenience.service.domain.problems import UNKNOWN_DECISIONS, NotFound, Problem, not_one, unknown_decision
 from lenience.service.domain.receipts import NO_RECEIPT, CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule
@@ -36,7 +37,8 @@ from lenience.service.domain.state import ChainState, DecisionState, realised_pr
 from lenience.service.storage import schema
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
-from lenience.service.storage.policy_cache import PolicyRecord
+from lenience.service.storage.model_states import segment_outcomes
+from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 OwnDate: TypeAlias = Annotated[limits.Date, Meta(description="When it happened; today if missing")] | UnsetType | None
 
@@ -124,13 +126,15 @@ class Change:
         chain = ledger.chains[ledger.chain_of[self.decision]]
         state = ledger.decisions[self.decision]
         planned = self._plan(ledger, state)
-        policy, version, rule = _rule(ledger, chain, state)
+        record, version, rule = _rule(ledger, chain, state)
         loans = copy(chain.open_loans)
         if loans is not None and planned.pending < 0:
             loans.settle(state.seq)
-        counts = with_open_loans(planned.counts_after(chain.counts), loans, version)
+        counts = with_open_loans(planned.counts_after(chain.counts), loans, version.number)
+        if version.model is not None:
+            counts = replace(counts, borrowed=_borrowed_after(ledger, record, version, rule.name, planned))
         after = msgspec.structs.replace(
-            outcome_answer(state, policy, rule, counts, planned.recorded),
+            outcome_answer(state, record.name, rule, counts, planned.recorded),
             status=planned.status,
             decision=planned.choice,
             profit=realised_profit(planned.status, state.amount, state.cost),
@@ -305,15 +309,28 @@ def carry_out(
             ledger.erase_monitored(ledger.chains[monitored], sender.actor, plan.state.id)
         if plan.recorded and (plan.pending or plan.accepted):
             _change_use(ledger, sender, chain, plan)
+        if plan.recorded and (plan.successes or plan.failures):
+            _, record = _policy(ledger, chain)
+            if record.learning:
+                change = (int(plan.successes), int(plan.failures))
+                ledger.learn(record, sender.actor, plan.state.id, chain.segment or "", *change)
         if last:
             store_answer(ledger, sender, receipt, chain.id, seq, answer)
 
 
 def with_policies(ledger: Ledger, chains: list[int]) -> list[int]:
-    """Return chains of segments with those of their policies that count for all segments, as far as they are known."""
+    """Return chains of segments with those of their policies that change too, as far as they are known.
+
+    A policy's own chain counts what all its segments use, and orders the labels of models that learn from all of them.
+    """
     owners = (ledger.registry.owner(chain) for chain in set(chains))
-    own = {record.chain for record in owners if record and record.active and record.active.overall is not None}
+    own = {record.chain for record in owners if record is not None and _changes_policy(record)}
     return [*own, *chains]
+
+
+def _changes_policy(record: PolicyRecord) -> bool:
+    """Return whether an outcome changes the policy's own chain."""
+    return bool(record.learning) or (record.active is not None and record.active.overall is not None)
 
 
 def _change_use(ledger: Ledger, sender: Sender, chain: ChainState, plan: Transition) -> None:
@@ -358,14 +375,27 @@ def plan_report(
     return plan_correction(state, outcome, own_date) if correction else plan_outcome(state, outcome, status, own_date)
 
 
-def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[str, int, SegmentRule]:
-    """Return the policy's name, and the version and rule for the answer's belief: the active, or the decision's."""
+def _borrowed_after(ledger: Ledger, record: PolicyRecord, version: Version, segment: str, plan: Transition) -> Borrowed:
+    """Return what a segment borrows after a transition."""
+    model = version.model
+    assert model is not None
+    if version.number in record.learning:
+        state = ledger.model_states(record).states[version.number]
+    else:
+        state = model.start(segment_outcomes(ledger.connection, record.id))
+    if plan.recorded and (plan.successes or plan.failures):
+        state = model.learn(state, segment, plan.successes, plan.failures)
+    return model.borrowed(state, segment)
+
+
+def _rule(ledger: Ledger, chain: ChainState, state: DecisionState) -> tuple[PolicyRecord, Version, SegmentRule]:
+    """Return the policy, and the version and rule for the answer's belief: the active, or the decision's."""
     assert chain.policy_id is not None
     assert chain.segment is not None
-    name, record = _policy(ledger, chain)
+    _, record = _policy(ledger, chain)
     if record.active is not None and chain.segment in record.active.rules:
-        return name, record.active.number, record.active.rules[chain.segment]
+        return record, record.active, record.active.rules[chain.segment]
     numbers = [state.version] if state.version else sorted(record.states, reverse=True)  # it was imported
     versions = (ledger.registry.version(ledger.connection, chain.policy_id, number) for number in numbers)
     version = next(version for version in versions if chain.segment in version.rules)
-    return name, version.number, version.rules[chain.segment]
+    return record, version, version.rules[chain.segment]

@@ -20,12 +20,12 @@ from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.segments.ranking import Applicant, rank
 from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.evidence import counts_seen
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, RankAnswer
 from lenience.service.domain.capacity_price import HIGHEST
 from lenience.service.domain.events import Rank
 from lenience.service.domain.offer_tables import OfferTable
-from lenience.service.domain.open_loans import with_open_loans
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 from lenience.service.storage.ledger import Ledger
@@ -112,7 +112,9 @@ class DecideRanked(Decide):
     def _order(self, ledger: Ledger, version: Version, chains: list[int]) -> Sequence[int]:
         locked = [ledger.chains[chain] for chain in chains]
         rules = [version.rules[chain.segment or ""] for chain in locked]
-        counts = [with_open_loans(chain.counts, chain.open_loans, version.number) for chain in locked]
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        counts = [counts_seen(ledger, record, version, chain) for chain in locked]
         self._ranking = rank_batch(rules, counts, self._choices, self.capacity, self.budget)
         return self._ranking.order
 

@@ -14,6 +14,7 @@ import msgspec
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
 from lenience.service.domain.overall import OverallUse, UseChange
+from lenience.service.domain.pooled_models import Borrowed
 
 Choice: TypeAlias = Literal["accept", "reject"]
 Decision: TypeAlias = Literal["accept", "reject", "wait"]  # wait: only a limit stands in the way
@@ -34,6 +35,7 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
     offer: Offer | None = None
     expected_profit: float | None = None
     label_value: Bounds | None = None
+    borrowed: Borrowed | None = None  # under the model of the shadow version
 
 
 class Rank(msgspec.Struct, frozen=True):
@@ -82,6 +84,8 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     overall_at: int | None = None  # the last event of the policy's chain before the decision
     open: tuple[int, float, float] | None = None  # open loans, and the outcomes and successes as which they count
     again: str | None = None  # the waiting decision of the same applicant that this one replaces
+    model_at: int | None = None  # the event of the policy's chain whose model state the decision used
+    borrowed: Borrowed | None = None  # evidence from other segments, by that state
 
 
 class Imported(_Event, frozen=True, tag="imported", kw_only=True, gc=False):
@@ -201,7 +205,8 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     """The new state of a version (in the policy's chain). The revision tells processes to reload the policy.
 
     Where the version has limits over all segments, ``overall`` is what they have used and have open when it becomes
-    active, and ``lengths`` the numbers of events in the chains of the segments at that time.
+    active, and ``lengths`` the numbers of events in the chains of the segments at that time. Where its model learns
+    from all segments, ``model`` and ``lengths`` say from which state it starts.
     """
 
     number: int
@@ -209,6 +214,20 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     revision: int
     overall: OverallUse | None = None
     lengths: dict[str, int] = {}
+    model: str | None = None  # the digest of the model state from which the version starts to learn
+
+
+class Learned(_Event, frozen=True, tag="label", kw_only=True):
+    """A change of a segment's outcomes that live models have learnt (in the policy's chain).
+
+    ``states`` has the number of each version with such a model, and the digest of its state after this label.
+    """
+
+    decision: str
+    segment: str
+    successes: int = 0
+    failures: int = 0
+    states: tuple[tuple[int, str], ...] = ()
 
 
 class UseChanged(_Event, frozen=True, tag="use", kw_only=True):
@@ -281,6 +300,7 @@ Event: TypeAlias = (
     | PolicyCreated
     | VersionCreated
     | StateChanged
+    | Learned
     | UseChanged
     | ImportStarted
     | RowsImported
@@ -304,6 +324,14 @@ def read(text: str | bytes) -> Event:
     'd'
     """
     return _decoder.decode(text)
+
+
+def readable_event(body: str) -> Event | None:
+    """Return the event of a text, or None if the text is not one."""
+    try:
+        return read(body)
+    except msgspec.MsgspecError:
+        return None
 
 
 def decision_of(event: Event) -> str | None:

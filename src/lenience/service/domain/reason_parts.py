@@ -42,6 +42,9 @@ def evidence(rule: SegmentRule, counts: Counts) -> str:
     if basis.evidence is None:
         known, past = counts.successes + counts.failures, rule.past_outcomes
         before = f"prior evidence worth {counted_roughly(rule.table.prior.n)}"
+        if counts.borrowed is not None:
+            worth = max(rule.table.prior.n + counts.borrowed.outcomes, 0.0)
+            before = f"evidence from other segments worth {counted_roughly(worth)}"
         before += f", from {_past(past)}" if past else ""
         parts = [f"{counts.successes:,} of {known:,} succeeded"] if known else []
         parts += [open_words(counts)] if counts.open else []
@@ -149,7 +152,8 @@ def again_text(rule: SegmentRule, kind: str) -> str:
 def few_outcomes(rule: SegmentRule, counts: Counts) -> list[PrincipalReason]:
     """Return the reason that little is known of a segment, if that is so."""
     known = counts.successes + counts.failures
-    if rule.table.prior.n + known >= 30:  # the prior counts as evidence too
+    borrowed = 0.0 if counts.borrowed is None else counts.borrowed.outcomes
+    if rule.table.prior.n + borrowed + known >= 30:  # the prior counts as evidence too
         return []
     total = known + rule.past_outcomes
     few = f"Only {counted_roughly(total)} {'is' if total == 1 else 'are'} known in this segment."

@@ -94,6 +94,8 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
         if counts.pending == 0 and not floor
         else "Future outcomes may change this."
     )
+    if counts.borrowed is not None:
+        finality = "Future outcomes of this segment or of others may change this."
     return (
         f"Reject: {seen}, not above the minimum of {percent(verdict.threshold)} after {count(n)} observations "
         f"(break-even {even}){floor}. {finality}"
@@ -135,7 +137,7 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict, choic
     if verdict.offer is not None:
         return what_would_change_offer(rule, counts, verdict, choices)
     outcomes = counts.successes + counts.failures
-    least = None if counts.open else rule.table.least_accepted(outcomes)
+    least = None if counts.open or counts.borrowed is not None else rule.table.least_accepted(outcomes)
     kind = verdict.rule
     changes: list[str] = []
     if kind in OVERALL:
@@ -176,7 +178,7 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict, choic
 def _successes_needed(rule: SegmentRule, counts: Counts) -> int | None:
     """Return how many failures would have had to be successes, or None."""
     for more in range(1, min(counts.failures, 1000) + 1):
-        limit = rule.table.limit(counts.good + more, counts.bad - more)
+        limit = rule.table_after(counts).limit(counts.good + more, counts.bad - more)
         if limit is None or counts.pending < limit:
             return more
     return None
@@ -187,7 +189,7 @@ def _run_needed(rule: SegmentRule, counts: Counts) -> int | None:
     if rule.table.horizon is not None:
         return None
     for more in range(1, 1001):
-        limit = rule.table.limit(counts.good + more, counts.bad)
+        limit = rule.table_after(counts).limit(counts.good + more, counts.bad)
         if limit is None or counts.pending < limit:
             return more
     return None
@@ -198,7 +200,7 @@ def _failures_needed(rule: SegmentRule, counts: Counts) -> int | None:
     if rule.table.horizon is not None:
         return None
     for more in range(1, min(1001, rule.table.rows - counts.successes - counts.failures)):
-        limit = rule.table.limit(counts.good, counts.bad + more)
+        limit = rule.table_after(counts).limit(counts.good, counts.bad + more)
         if limit is not None and counts.pending >= limit:
             return more
     return None

@@ -10,8 +10,8 @@ checked last.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from lenience.core.belief import Belief
@@ -22,6 +22,8 @@ from lenience.service.domain.events import Decision
 from lenience.service.domain.fair_version import FairnessBody
 from lenience.service.domain.offer_tables import Label, OfferTable
 from lenience.service.domain.overall import OVERALL, OverallLimits, OverallUse
+from lenience.service.domain.pooled_models import Borrowed, PooledModel
+from lenience.service.domain.pooled_tables import PooledTable
 from lenience.service.domain.solved_tables import SolvedTable
 
 ABOVE, LEARNING, FLOOR = "above_break_even", "worth_learning", "exploration_floor"
@@ -37,7 +39,7 @@ class Counts:
 
     ``at_risk`` is what the segment loses if all its pending outcomes fail, in money. It is 0 without offers. If open
     loans count according to their age, ``open`` of them count as ``open_outcomes``, of which ``open_successes`` are
-    successes.
+    successes. ``borrowed`` is what a segment borrows from the others, if the version's model pools them.
     """
 
     arrivals: int = 0
@@ -49,16 +51,32 @@ class Counts:
     open: int = 0
     open_outcomes: float = 0.0
     open_successes: float = 0.0
+    borrowed: Borrowed | None = None
 
     @property
     def good(self) -> float:
-        """The successes, with those for which open loans count."""
+        """The successes, with those for which open loans count and those that are borrowed."""
+        if self.borrowed is not None:
+            return self.successes + self.borrowed.successes
         return self.successes + self.open_successes if self.open else self.successes
 
     @property
     def bad(self) -> float:
-        """The failures, with those for which open loans count."""
+        """The failures, with those for which open loans count and those that are borrowed."""
+        if self.borrowed is not None:
+            return self.failures + self.borrowed.outcomes - self.borrowed.successes
         return self.failures + self.open_outcomes - self.open_successes if self.open else self.failures
+
+
+def with_borrowed(model: PooledModel | None, counts: Mapping[str, Counts]) -> dict[str, Counts]:
+    """Return the counts of all segments with what each borrows from the others under a model."""
+    if model is None:
+        return dict(counts)
+    state = model.start({name: (own.successes, own.failures) for name, own in counts.items()})
+    return {
+        name: replace(own, borrowed=model.borrowed(state, name)) if name in model.names else own
+        for name, own in counts.items()
+    }
 
 
 def at_risk_after(at_risk: float, change: float, pending: int) -> float:
@@ -95,6 +113,7 @@ class DecisionBasis:
         "belief",
         "evidence",
         "failures",
+        "known",
         "labels",
         "limit",
         "open",
@@ -106,9 +125,16 @@ class DecisionBasis:
     )
 
     def __init__(
-        self, table: SolvedTable, cap: int | None, successes: float, failures: float, open_loans: int = 0
+        self,
+        table: SolvedTable,
+        cap: int | None,
+        successes: float,
+        failures: float,
+        open_loans: int = 0,
+        borrows: bool = False,
     ) -> None:
         self.successes, self.failures, self.open = successes, failures, open_loans
+        self.known = 0  # the segment's own outcomes
         self.belief = table.belief(successes, failures)
         self.threshold = table.threshold(successes, failures)
         self.optimum = optimum = table.limit(successes, failures)
@@ -118,6 +144,9 @@ class DecisionBasis:
         if isinstance(table, OfferTable):
             self.rate = table.rate(successes, failures)
             self.above = self.rate > table.cost
+        elif borrows and optimum is not None:
+            # Limits and thresholds are interpolated apart from each other. Neither may contradict the other.
+            self.threshold = max(self.threshold, self.rate) if optimum == 0 else min(self.threshold, self.rate)
         self.labels: dict[int, Label] = {}  # by the number of pending outcomes
         self.evidence: str | None = None  # the text about it
         self.reasons: dict[tuple[str, int], Any] = {}  # texts of the reasons, by rule and number pending
@@ -152,11 +181,21 @@ class SegmentRule:
         if last:
             previous = last[0]
             same = previous.successes == counts.good and previous.failures == counts.bad
-            if same and previous.open == counts.open:  # texts mention the number of open loans
+            # Texts mention the number of open loans, and the segment's own outcomes.
+            if same and previous.open == counts.open and previous.known == counts.successes + counts.failures:
                 return previous
-        basis = DecisionBasis(self.table, self.exposure_cap, counts.good, counts.bad, counts.open)
+        borrows = counts.borrowed is not None
+        basis = DecisionBasis(
+            self.table_after(counts), self.exposure_cap, counts.good, counts.bad, counts.open, borrows
+        )
+        basis.known = counts.successes + counts.failures
         last[:] = [basis]
         return basis
+
+    def table_after(self, counts: Counts) -> SolvedTable:
+        """Return the table for the number of own outcomes, on which a horizon with borrowed evidence depends."""
+        table = self.table
+        return table.after(counts.successes + counts.failures) if isinstance(table, PooledTable) else table
 
     def belief(self, counts: Counts) -> Belief:
         """Return the prior plus the outcomes."""

@@ -7,7 +7,7 @@ the rest equally.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -28,6 +28,7 @@ from lenience.service.domain.fair_version import FairnessLimit
 from lenience.service.domain.feature_cells import Feature, names_of
 from lenience.service.domain.monitored import AttributeName
 from lenience.service.domain.overall import Capacity, OverallLimits
+from lenience.service.domain.pooled_models import WEAKEST, ModelSpec, OwnModel, PooledModel
 
 DAYS = 365.25  # in a year, the unit of time of an objective
 LEAST = 1e-9  # smallest positive value: much smaller numbers have too few digits to compute with
@@ -184,10 +185,22 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         | UnsetType
         | None
     ) = UNSET
+    model: (
+        Annotated[
+            ModelSpec,
+            Meta(
+                description="How segments learn: own from their own outcomes; shared and curve from those of all "
+                "segments, refitted as outcomes arrive"
+            ),
+        ]
+        | UnsetType
+        | None
+    ) = UNSET
 
     def __post_init__(self) -> None:
         self._check_timing()
         self._check_fairness()
+        self._check_model()
         _check_limits(self.objective)
         self._check_offers()
         if self.history_model != "own" and not self.history:
@@ -233,6 +246,28 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
                     f"cannot be combined with {field}: it needs one break-even, known priors, outcomes without delay "
                     "and no other limit over all segments",
                     "fairness",
+                    code="conflicting_fields",
+                )
+
+    def _check_model(self) -> None:
+        """Raise InputError for settings that a model which is refitted cannot have."""
+        if not self.pools:
+            return
+        own = [spec for spec in self.segments if isinstance(spec, SegmentSpec)]
+        settings = {
+            "history_model": self.history_model != "own",
+            "prior": self.prior != Belief(2, 1) or any(spec.prior is not None for spec in own),
+            "doubt": bool(self.doubt) or any(spec.doubt for spec in own),
+            "timing": bool(self.timing),
+            "capacity": bool(self.capacity),
+            "fairness": bool(self.fairness),
+        }
+        for field, given in settings.items():
+            if given:
+                raise InputError.because(
+                    "must not be given with a model that is refitted as outcomes arrive",
+                    field,
+                    hint=f"Leave {field} out, or use the model own.",
                     code="conflicting_fields",
                 )
 
@@ -322,6 +357,19 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         return None if limits == OverallLimits() else limits
 
     @property
+    def pools(self) -> bool:
+        """Whether segments learn from each other's outcomes as they arrive."""
+        return bool(self.model) and not isinstance(self.model, OwnModel)
+
+    def pooled_model(self, names: Sequence[str]) -> PooledModel | None:
+        """Return the model that segments share, or None if each learns on its own."""
+        if not self.model or isinstance(self.model, OwnModel):
+            return None
+        records = [self.history.get(name, Record(0.0, 0.0)) for name in names]
+        past = [(record.successes + record.failures, record.successes) for record in records]
+        return PooledModel(self.model, names, past, self.history_cap)
+
+    @property
     def groups(self) -> dict[str, str]:
         """The group of each segment that has one."""
         given = (spec for spec in self.segments if isinstance(spec, SegmentSpec))
@@ -356,6 +404,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
                 value=unknown[0],
                 code="unknown_name",
             )
+        self.pooled_model(names)  # raises InputError for scores of other segments
         priors = self._priors(specs)
         return [self._problem(*parts) for parts in zip(specs, _shares(specs), priors, strict=True)]
 
@@ -389,6 +438,8 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     def _priors(self, specs: list[SegmentSpec]) -> list[Belief]:
         """Return the prior of each segment, before its own past outcomes."""
+        if self.pools:
+            return [WEAKEST] * len(specs)
         if self.history_model == "own":
             return [spec.prior or self.prior for spec in specs]
         own = next((spec.name for spec in specs if spec.prior is not None), None)
@@ -405,7 +456,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     def _problem(self, spec: SegmentSpec, share: float, prior: Belief) -> SegmentProblem:
         doubt = self.doubt if spec.doubt is UNSET or spec.doubt is None else spec.doubt
         start: Belief | MixtureBelief = MixtureBelief.doubt(prior, doubt) if doubt else prior
-        past = self.history.get(spec.name)
+        past = None if self.pools else self.history.get(spec.name)
         if past is not None and past.successes + past.failures > 0:
             weight = min(1.0, self.history_cap / (past.successes + past.failures))
             good, bad = past.successes * weight, past.failures * weight
@@ -418,6 +469,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
             exposure_cap=spec.exposure_cap or self.constraints.exposure_cap,
             exploration_floor=self.constraints.exploration_floor,
             exposure_cap_amount=spec.exposure_cap_amount or self.constraints.exposure_cap_amount or None,
+            pooled=self.pools,
         )
 
     def _objective(self, spec: SegmentSpec) -> Objective:
@@ -443,6 +495,7 @@ class SegmentProblem(msgspec.Struct, frozen=True):
     exploration_floor: float
     exposure_cap_amount: float | None = None  # in money: what may be lost if all pending outcomes fail
     charges: tuple[float, ...] = ()  # of each offer, for the capacity that it uses
+    pooled: bool = False  # whether the segment borrows evidence, so that its belief can be anywhere
 
     @property
     def belief(self) -> Belief:

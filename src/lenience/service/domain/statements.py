@@ -10,7 +10,8 @@ def stated_counts(event: Decided | Imported) -> Counts:
     """Return the counts of the segment before the decision."""
     counts = (event.arrivals, event.accepted, event.pending, event.successes, event.failures)
     opened = (event.open if isinstance(event, Decided) else None) or (0, 0.0, 0.0)
-    return Counts(*counts, event.at_risk or 0.0, *opened)
+    borrowed = event.borrowed if isinstance(event, Decided) else None
+    return Counts(*counts, event.at_risk or 0.0, *opened, borrowed)
 
 
 def stated_verdict(event: Decided | Shadow) -> Verdict:

@@ -26,15 +26,26 @@ def version_warnings(specification: PolicySpecification, tables: Mapping[str, So
         )
     if specification.constraints.exploration_floor > 0:
         return warnings
-    closed = {name: table for name, table in tables.items() if table.closed}
-    losing = [name for name, table in closed.items() if _known_to_lose(table)]
+    model = specification.pooled_model(list(tables))
+    if model is not None:
+        start = model.start({})
+        borrowed = {name: model.borrowed(start, name) for name in tables}
+        closed = {
+            name: table
+            for name, table in tables.items()
+            if table.limit(borrowed[name].successes, borrowed[name].outcomes - borrowed[name].successes) == 0
+        }
+    else:
+        closed = {name: table for name, table in tables.items() if table.closed}
+    losing = [name for name, table in closed.items() if model is None and _known_to_lose(table)]
     rare = [name for name in closed if name not in losing]
     if losing:
         warnings.append(f"{_never_start(losing, len(tables))}: almost certainly a loss, given the prior.")
     if rare:
+        borrow = "history_model shared or curve" if model is None else "the history of some segments"
         warnings.append(
             f"{_never_start(rare, len(tables))}: given the prior, too few applicants are expected for a first "
-            "acceptance to pay. To open them, use history_model shared or curve, coarser segments, or an exploration "
+            f"acceptance to pay. To open them, use {borrow}, coarser segments, or an exploration "
             f"floor{', or offer smaller amounts' if specification.objective.offers else ''}."
         )
     return warnings

@@ -25,12 +25,14 @@ from lenience.service.domain.events import (
     ImportStarted,
     KeyCreated,
     KeyRevoked,
+    Learned,
     PolicyCreated,
     Repeated,
     RowsImported,
     StateChanged,
     UseChanged,
     VersionCreated,
+    readable_event,
 )
 from lenience.service.domain.fair_version import fairness_differences
 from lenience.service.domain.open_loans import encode_open_loans
@@ -38,6 +40,7 @@ from lenience.service.domain.problems import Damaged, NotFound
 from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
 from lenience.service.queries.imported_tally import ImportedTally
+from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.monitored_recomputation import MonitoredRecomputation
 from lenience.service.queries.overall_recomputation import OverallRecomputation
 from lenience.service.queries.recomputation import (
@@ -45,7 +48,6 @@ from lenience.service.queries.recomputation import (
     SegmentRecomputation,
     damage_of,
     describe_differences,
-    readable_event,
     walk,
 )
 from lenience.service.storage import schema
@@ -289,8 +291,8 @@ class _Audit:
             self.report(label, "it must have exactly one chain of its own")
             return
         self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
-        overall = OverallRecomputation(label, self.report)
-        versions, segments, revision, active, batches = self._versions(row, own[0], overall)
+        overall, models = OverallRecomputation(label, self.report), ModelRecomputation(label, self.report)
+        versions, segments, revision, active, batches = self._versions(row, own[0], overall, models)
         open_cases = Counts()
         rows: dict[int, ImportedTally] = {}
         made: set[str] = set()  # the ids of all decisions
@@ -302,7 +304,9 @@ class _Audit:
                 self.report(f"segment {name!r} of {label}", "no version of the policy has it")
             where = f"segment {name!r} of {label}"
             recomputed = SegmentRecomputation(
-                where, name, lambda number: versions.get(number), self.report, self.follows, overall=overall
+                *(where, name, lambda number: versions.get(number), self.report, self.follows),
+                overall=overall,
+                models=models,
             )
             with self._reporting(where):
                 recomputed.run(self.connection, chain.id, genesis(row.name, name))
@@ -323,6 +327,8 @@ class _Audit:
         ruling = versions.get(active or 0)
         limited = ruling is not None and ruling.overall is not None
         overall.finish(limited, open_cases.pending, open_cases.at_risk)
+        with self._reporting(f"the models of {label}"):
+            models.finish(self.connection, row.id, own[0].id, versions)
         for number in sorted(batches.keys() | rows.keys()):
             stated, counted = batches.get(number), rows.get(number, ImportedTally())
             if stated is None:
@@ -352,7 +358,7 @@ class _Audit:
             self.heads.append(Head(row.name, None, recomputed.length, recomputed.head, monitored=True))
 
     def _versions(
-        self, row: Any, chain: Any, overall: OverallRecomputation
+        self, row: Any, chain: Any, overall: OverallRecomputation, models: ModelRecomputation
     ) -> tuple[dict[int, Version], set[str], int, int | None, dict[int, ImportedTally]]:
         """Recompute a policy's own chain: its versions and their states, what all segments have used, and its imports.
 
@@ -376,13 +382,14 @@ class _Audit:
                 states[event.number] = event.state
                 revision = event.revision
                 overall.add(place.seq, event)
+                models.add(event)
             elif isinstance(event, UseChanged):
                 overall.add(place.seq, event)
             elif isinstance(event, ImportStarted):
                 batches[event.number] = ImportedTally()
             elif isinstance(event, RowsImported) and event.number in batches:
                 batches[event.number].add_batch(event)
-            elif not isinstance(event, Repeated):
+            elif not isinstance(event, Repeated | Learned):
                 self.report(
                     f"event {place.seq} of {label}", f"a {type(event).__name__} event does not belong in this chain"
                 )
@@ -463,6 +470,11 @@ class _Audit:
             for chain, count in rows:
                 self.report(f"{table.name} rows of chain {chain}", f"{count} rows belong to no policy")
         versions = schema.version
+        states = schema.model_state
+        for policy in self.connection.scalars(
+            select(states.c.policy_id).where(states.c.policy_id.not_in(list(self.known_policies))).distinct()
+        ):
+            self.report(f"model states of policy number {policy}", "no policy has this number")
         strays = select(versions.c.policy_id, versions.c.number).where(
             versions.c.policy_id.not_in(list(self.known_policies))
         )

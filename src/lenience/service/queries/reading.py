@@ -49,7 +49,7 @@ from lenience.service.domain.overall import OverallUse, period_name
 from lenience.service.domain.problems import NotFound, unknown_decision
 from lenience.service.domain.reason_parts import evidence_words
 from lenience.service.domain.reasons import overruled, principal_reasons, what_would_change
-from lenience.service.domain.rule import Counts, SegmentRule
+from lenience.service.domain.rule import Counts, SegmentRule, with_borrowed
 from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.domain.state import realised_profit
 from lenience.service.domain.statements import stated_counts, stated_verdict
@@ -126,6 +126,7 @@ class Queries:
         counts = {
             row.segment: with_open_loans(Counts(*row[6:12]), decode_open_loans(row.open_loans), shown) for row in chains
         }
+        counts = with_borrowed(version.model, counts)
         imported = {row.segment: row.imported for row in chains}
         warnings += beyond_table_warnings(version.rules, counts)
         until = time.monotonic() + VALUES_SECONDS
@@ -165,7 +166,7 @@ class Queries:
             version = self.registry.version(connection, chain.policy_id, row.version)
         counts, verdict = stated_counts(first), stated_verdict(first)
         rule = version.rules[chain.segment]
-        value, continuing = rule.table.value(counts.good, counts.bad, counts.pending)
+        value, continuing = rule.table_after(counts).value(counts.good, counts.bad, counts.pending)
         own = notes.get(row.seq)
         features = None if own is None or own.details is None else msgspec.json.decode(own.details)
         return DecisionView(
@@ -282,7 +283,7 @@ class Queries:
             cost=rule.break_even,
             volume=rule.table.volume,
             volume_to_start=_volume_to_start(rule.table) if values else None,
-            value=rule.table.value(counts.good, counts.bad, counts.pending)[0] if values else None,
+            value=rule.table_after(counts).value(counts.good, counts.bad, counts.pending)[0] if values else None,
             proved=rule.table.proved,
             certificate=rule.table.statement,
             **_about_offers(rule, counts),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, select
 from sqlalchemy.exc import DBAPIError
 
@@ -29,7 +28,7 @@ from lenience.service.domain.events import (
     Repeated,
     StatusReported,
     decision_of,
-    read,
+    readable_event,
 )
 from lenience.service.domain.imported_rows import count_imported
 from lenience.service.domain.open_loans import (
@@ -45,6 +44,7 @@ from lenience.service.domain.problems import Damaged
 from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.queries.imported_tally import ImportedTally
+from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.overall_recomputation import OverallRecomputation
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import NO_VERSION
@@ -128,14 +128,6 @@ def damage_of(error: DBAPIError | sqlite3.DatabaseError) -> str | None:
     return "PostgreSQL reports an invalid text" if state == "22021" else None
 
 
-def readable_event(body: str) -> Event | None:
-    """Return the event of a text, or None if the text is not one."""
-    try:
-        return read(body)
-    except msgspec.MsgspecError:
-        return None
-
-
 @dataclass(slots=True)
 class ExpectedDecision:
     """The expected content of a decision's row."""
@@ -177,6 +169,7 @@ class SegmentRecomputation:
     head: str = ""
     overall: OverallRecomputation | None = None  # of the policy's own chain
     overall_seen: int = 0  # the last event of it that a decision saw
+    models: ModelRecomputation | None = None  # that learn from all segments
 
     def run(self, connection: Connection, chain: int, start: str) -> None:
         """Recompute every event of the chain."""
@@ -185,8 +178,10 @@ class SegmentRecomputation:
             self.length, self.head = row.seq, row.hash
             before = replace(self.counts)
             self._apply(row.seq, event, previous)
+            decision = event.id if isinstance(event, Decided | Imported) else getattr(event, "decision", None)
+            if self.models is not None:
+                self.models.add_segment_event(self.segment, row.seq, decision, before, self.counts)
             if self.overall is not None:
-                decision = event.id if isinstance(event, Decided | Imported) else getattr(event, "decision", None)
                 if isinstance(event, Imported):  # it uses no capacity of the policy, but may be open
                     before = replace(before, accepted=self.counts.accepted)
                 life = self.expected_decisions.get(decision or "")
@@ -321,6 +316,8 @@ class SegmentRecomputation:
                     where, describe_differences(logged, verdict, "in the log", f"by policy version {event.version}")
                 )
             self._shadows(where, event, previous)
+        if self.models is not None:
+            self.models.add_decision(where, self.segment, event, self.versions)
         if event.id in self.expected_decisions:
             self.report(where, f"the decision {event.id} was made before")
         accepted, status = event.decision == "accept", schema.NEW_STATUS[event.decision]
@@ -387,9 +384,10 @@ class SegmentRecomputation:
         stated, counts = stated_counts(event), self.counts
         if isinstance(event, Decided):
             counts = with_open_loans(counts, self.open_loans, event.version)
+            counts = replace(counts, borrowed=event.borrowed)  # the policy's chain is compared with it later
         if stated != counts:
             self.report(where, f"it has {_counts_text(stated)}, but the events before it give {_counts_text(counts)}")
-            self.counts = replace(stated, open=0, open_outcomes=0.0, open_successes=0.0)
+            self.counts = replace(stated, open=0, open_outcomes=0.0, open_successes=0.0, borrowed=None)
         return stated
 
     def _commit(self, seq: int, decision: str, personal: str) -> None:
@@ -403,6 +401,7 @@ class SegmentRecomputation:
                 self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue
             counts = with_open_loans(self.counts, self.open_loans, shadow.version)
+            counts = replace(counts, borrowed=shadow.borrowed)
             verdict = version.rules[self.segment].decide(counts, draw(previous, event.id), event.offers)
             logged = stated_verdict(shadow)
             if verdict != logged:

@@ -20,6 +20,7 @@ from lenience.service.domain.events import (
     Erased,
     Event,
     Imported,
+    Learned,
     Monitored,
     Overridden,
     StateChanged,
@@ -34,8 +35,9 @@ from lenience.service.domain.overall import OverallUse, UseChange
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
+from lenience.service.storage.model_states import SNAPSHOT_EVERY, read_model_states
 from lenience.service.storage.monitored_rows import delete_monitored, monitored_rows, read_monitored
-from lenience.service.storage.policy_cache import PolicyCache
+from lenience.service.storage.policy_cache import ModelStates, PolicyCache, PolicyRecord
 from lenience.service.storage.references import referred
 from lenience.service.storage.store import Store
 
@@ -61,6 +63,9 @@ class Ledger:
     referred: dict[str, list[str]] = field(default_factory=dict)  # decisions by reference, oldest first
     overall: dict[int, OverallUse] = field(default_factory=dict)  # what all segments use, by the policy's chain
     monitored: dict[str, MonitoredValues] = field(default_factory=dict)  # by decision, as far as they were read or set
+    models: dict[int, ModelStates] = field(default_factory=dict)  # by policy, with the labels of this transaction
+    _locked_models: set[int] = field(default_factory=set)  # policies whose models no other process can change
+    _snapshots: list[tuple[Any, ...]] = field(default_factory=list)
     _time: str = ""
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
@@ -220,6 +225,51 @@ class Ledger:
         self.append(chain, UseChanged(at=self.now, actor=actor, decision=decision, change=change, after=after))
         self.overall[chain.id] = after
 
+    def model_states(self, record: PolicyRecord) -> ModelStates:
+        """Return the states of the models of a policy: those now committed, with the labels of this transaction."""
+        known = self.models.get(record.id)
+        if known is None or known.revision != record.revision:
+            cached = self.registry.model_states.get(record.id)
+            known = self.models[record.id] = read_model_states(self.connection, record, cached)
+        return known
+
+    def learn(
+        self, record: PolicyRecord, actor: str, decision: str, segment: str, successes: int, failures: int
+    ) -> None:
+        """Let the models of a policy learn a change of a segment's outcomes, and log their states after it."""
+        self.lock([record.chain])
+        chain = self.chains[record.chain]
+        known = self.model_states(record)
+        if record.id not in self._locked_models:  # other processes may have added labels before the lock
+            known = read_model_states(self.connection, record, known)
+            self._locked_models.add(record.id)
+        after = {
+            number: model.learn(known.states[number], segment, successes, failures)
+            for number, model in record.learning.items()
+        }
+        event = Learned(
+            at=self.now,
+            actor=actor,
+            decision=decision,
+            segment=segment,
+            successes=successes,
+            failures=failures,
+            states=tuple((number, state.digest()) for number, state in sorted(after.items())),
+        )
+        seq = self.append(chain, event)
+        self.models[record.id] = ModelStates(record.revision, seq, after)
+        for number, state in after.items():
+            if state.labels % SNAPSHOT_EVERY == 0 and state is not known.states[number]:
+                self.add_model_state(record.id, number, seq, state.encode(), kept=False)
+
+    def add_model_state(self, policy: int, version: int, seq: int, text: str, *, kept: bool) -> None:
+        """Store the state of a version's model after an event of the policy's chain."""
+        self._snapshots.append((policy, version, seq, int(kept), text))
+
+    def publish(self) -> None:
+        """Keep what the next transaction can use. Call it after the commit."""
+        self.registry.model_states.update(self.models)
+
     def charged_month(self, chain: ChainState, decision: str) -> int | None:
         """Return the month that an acceptance was charged to, or None if it was made without such limits."""
         events = schema.event
@@ -267,6 +317,7 @@ class Ledger:
         delete_monitored(connection, [decision for decision in self._monitored if decision in self._stored_monitored])
         attributes = ((decision, chain, self.monitored[decision]) for decision, chain in self._monitored.items())
         store.insert(connection, schema.monitored, monitored_rows(attributes))
+        self._store_snapshots()
         # Sorted by key, so that two processes with the same keys wait for each other without a deadlock.
         store.insert(connection, schema.idempotency, sorted(self._idempotency))
         chains = [
@@ -287,6 +338,16 @@ class Ledger:
         ]
         store.update(connection, schema.decision, "id", _CHANGED, changed)
         self._delete_erased()
+
+    def _store_snapshots(self) -> None:
+        """Store model states. One replaces the earlier ones of its version, apart from those that the audit needs."""
+        table = schema.model_state
+        for policy, version in {row[:2] for row in self._snapshots}:
+            own = (table.c.policy_id == policy) & (table.c.version == version)
+            self.connection.execute(table.delete().where(own & (table.c.kept == 0)))
+        newest = {row[:2]: row[2] for row in self._snapshots}
+        rows = [row for row in self._snapshots if row[3] or row[2] == newest[row[:2]]]
+        self.store.insert(self.connection, table, rows)
 
     def _delete_erased(self) -> None:
         """Delete erased personal data: that of the decisions, and that of events before the erasure."""

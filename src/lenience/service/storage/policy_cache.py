@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 from sqlalchemy import Connection, select
@@ -25,6 +25,7 @@ from lenience.service.domain.feature_cells import segment_of
 from lenience.service.domain.limits import FeatureValue
 from lenience.service.domain.offer_requests import ALLOWED
 from lenience.service.domain.overall import OverallLimits
+from lenience.service.domain.pooled_models import PooledModel, PooledState
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.rule import SegmentRule
 from lenience.service.domain.solved_tables import SolvedTable, load
@@ -59,6 +60,7 @@ class Version:
     overall: OverallLimits | None = None  # over all segments
     capacity: CapacityBody | None = None
     fairness: FairnessBody | None = None
+    model: PooledModel | None = None  # learns from the outcomes of all segments
 
     @property
     def tables(self) -> dict[str, SolvedTable]:
@@ -80,6 +82,12 @@ class PolicyRecord:
     active: Version | None
     shadows: list[Version] = field(default_factory=list)
     monitored: int = 0  # the chain that commits to monitored attributes
+
+    @property
+    def learning(self) -> dict[int, PooledModel]:
+        """The models that learn from every outcome of the policy, by version: those of active and shadow versions."""
+        live = self.shadows if self.active is None else [self.active, *self.shadows]
+        return {version.number: version.model for version in live if version.model is not None}
 
     def ruling(self) -> Version:
         """Return the active version, or raise Conflict."""
@@ -135,6 +143,14 @@ class PolicyRecord:
         return offers
 
 
+class ModelStates(NamedTuple):
+    """The states of a policy's models after an event of its chain. Nothing in it changes."""
+
+    revision: int  # of the policy
+    at: int
+    states: dict[int, PooledState]  # by version
+
+
 class PolicyCache:
     """The policies that this process has loaded."""
 
@@ -145,6 +161,7 @@ class PolicyCache:
         self._tables: dict[str, SolvedTable] = {}
         self._owners: dict[int, str] = {}  # the policy of each segment's chain
         self._lock = Lock()
+        self.model_states: dict[int, ModelStates] = {}  # as of the last transaction of this process, by policy
 
     def known(self, name: str) -> PolicyRecord | None:
         """Return a policy as last loaded. It may have changed since."""
@@ -246,6 +263,7 @@ class PolicyCache:
             overall=overall,
             capacity=capacity,
             fairness=fairness,
+            model=specification.pooled_model([segment.name for segment in stored]),
         )
         self._versions[policy_id, number] = version
         return version
@@ -256,6 +274,7 @@ class PolicyCache:
         self._owners.clear()
         self._names.clear()
         self._versions.clear()
+        self.model_states.clear()
 
     def _read_tables(self, connection: Connection, digests: Iterable[str]) -> None:
         with self._lock:

@@ -14,6 +14,7 @@ RIGHTS = {
     "decision": "SELECT, INSERT, UPDATE",
     "personal": "SELECT, INSERT, DELETE",
     "monitored": "SELECT, INSERT, DELETE",
+    "model_state": "SELECT, INSERT, DELETE",
     "idempotency": "SELECT, INSERT, DELETE",
     "api_key": "SELECT, INSERT, UPDATE",
     "signed_out": "SELECT, INSERT, DELETE",

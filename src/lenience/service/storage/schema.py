@@ -2,9 +2,9 @@
 
 ``event`` is the source of truth: an append-only log in hash chains. There is one chain for each segment of a policy,
 one for each policy and one for the system (policies and keys). Everything else is either content that an event commits
-to by its digest (``version``, ``solved``, ``personal``, ``monitored``, ``idempotency``, ``api_key``) or a projection
-that can be recomputed from the log (the counts in ``chain``, and ``decision``). ``lenience audit`` checks every row of
-them. An imported decision has the version 0, and its own date in its id and its row.
+to by its digest (``version``, ``solved``, ``personal``, ``monitored``, ``model_state``, ``idempotency``, ``api_key``)
+or a projection that can be recomputed from the log (the counts in ``chain``, and ``decision``). ``lenience audit``
+checks every row of them. An imported decision has the version 0, and its own date in its id and its row.
 
 Attributes that are monitored for fairness have a chain of their own for each policy. The chains of segments, and with
 them all decisions and draws, are therefore the same with and without them.
@@ -171,6 +171,16 @@ monitored = Table(  # one row for each attribute; a later event replaces all row
     Column("chain_id", Integer, nullable=False),
     Index("monitored_of_chain", "chain_id", "name", "value"),
     sqlite_with_rowid=False,
+)
+
+model_state = Table(
+    "model_state",
+    metadata,
+    Column("policy_id", Integer, ForeignKey("policy.id"), primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("seq", BigInteger, primary_key=True),  # the event of the policy's chain after which the state holds
+    Column("kept", SmallInteger, nullable=False),  # 1 if the audit needs it; otherwise a later state replaces it
+    Column("body", Text, nullable=False),
 )
 
 idempotency = Table(

@@ -248,6 +248,7 @@ class Writer:
             ledger.flush()
             self._answer()
             self._committing = True
+        ledger.publish()
         if ledger.erases:
             self.wal_holds_erased = not self.store.checkpoint()
         if self._count is not None:

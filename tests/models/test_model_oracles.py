@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit
+from scipy.stats import norm
 from sklearn.naive_bayes import GaussianNB
 
 from lenience import Belief
@@ -31,6 +32,7 @@ from lenience.models.gaussian import (
 )
 from lenience.models.hypotheses import LEAST_WEIGHT, absorb_all, learn_rows, liken_rows, mixed, predict_rows
 from lenience.models.neighbours import Neighbours
+from lenience.models.quadrature import EVEN_NODES, EVEN_WEIGHTS, HERMITE_NODES, HERMITE_WEIGHTS
 from lenience.models.shared import Shared, beta_likelihood, fit_beta
 
 Rows = NDArray[np.float64]
@@ -437,3 +439,11 @@ def test_a_mode_is_reached_in_a_few_newton_steps(
     monkeypatch.setattr(gaussian, "STEPS", 8)
     root = getattr(mode_after, "py_func", mode_after)(m, v, y, weight)
     assert root - m == pytest.approx(v * weight * (y - float(expit(root))), rel=1e-9, abs=1e-9)
+
+
+def test_the_listed_nodes_and_weights_are_those_of_gauss_and_hermite() -> None:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(24)
+    assert pytest.approx(nodes, rel=1e-12) == HERMITE_NODES
+    assert pytest.approx(weights / math.sqrt(2 * math.pi), rel=1e-9) == HERMITE_WEIGHTS
+    assert pytest.approx(np.linspace(-8, 8, 65)) == EVEN_NODES
+    assert pytest.approx(norm.pdf(EVEN_NODES) / 4, rel=1e-12) == EVEN_WEIGHTS

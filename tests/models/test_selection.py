@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import expit
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
 
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.rank_columns import find_rank_columns
-from lenience.models.selection import find_selection
+from lenience.models.selection import Selection, _sample, _strength, find_selection, prior_of_columns
 from lenience.objectives.discounted import Discounted
 from lenience.policies.features.policy import FeaturePolicy
 
@@ -123,3 +127,87 @@ def test_two_values_and_reserved_columns_do_not_bend() -> None:
     X = np.column_stack((np.arange(50.0) % 2, np.arange(50.0), np.arange(50.0)))
     assert find_rank_columns(X, 2).source.tolist() == [1, 1]
     assert find_rank_columns(X[:, :1], 1).width == 0
+
+
+def test_the_columns_are_interpolated_along_the_index() -> None:
+    points, score, depth = np.array([-2.0, -0.5, 0.0, 0.0, 3.0]), np.arange(5.0) ** 2, np.array([1.0, 0.7, 0.3, 0.1, 0])
+    selection = Selection(np.array([0.5, -2.0]), points, score, depth, 0.6)
+    Z = np.array([[0.0, 1.3], [0.0, 0.9], [1.0, 0.35], [0.3, 0.2], [-2.0, -1.2], [3.0, -0.1], [4.0, -3.0], [2.0, -1.0]])
+    index = Z @ np.array([0.5, -2.0])
+    columns = selection.columns(Z)
+    assert columns[:, 0] == pytest.approx(np.interp(index, points, score))
+    deep = 4 * np.interp(index, points, depth)
+    for k in range(4):
+        assert columns[:, 1 + k] == pytest.approx(0.6 * np.clip(deep - k, 0.0, 1.0))
+    assert selection.width == columns.shape[1] == 5
+
+
+def test_the_index_is_ranked_and_its_edge_leaves_a_twentieth_of_the_labels() -> None:
+    X, _, accepted = past(1)
+    selection = find_selection(X, accepted)
+    assert selection is not None
+    index = X @ selection.weights
+    ranks = (np.arange(401) + 0.5) / 401
+    assert selection.points == pytest.approx(np.quantile(index, ranks))
+    assert selection.score == pytest.approx(selection.strength * norm.ppf(ranks))
+    assert selection.depth[0] == 1.0
+    assert np.all(np.diff(selection.depth) <= 0)
+    beyond = selection.points[selection.depth > 0]
+    assert np.mean(index[accepted] < beyond[-1]) == pytest.approx(0.05, abs=0.01)
+    edge = np.flatnonzero(selection.depth > 0)[-1]
+    assert selection.depth[: edge + 1] == pytest.approx(np.linspace(1, selection.depth[edge], edge + 1))
+    assert selection.depth[edge] < 2 / edge
+
+
+@pytest.mark.parametrize("shift", [0.1, 0.5, 2.0, 40.0])
+def test_the_strength_is_the_gini_coefficient_less_two_standard_errors(shift: float) -> None:
+    rng = np.random.default_rng(2)
+    labelled = np.arange(300) < 120
+    predicted = rng.normal(size=300) + shift * labelled
+    gini = 2 * roc_auc_score(labelled, predicted) - 1
+    error = 2 * 2 * math.sqrt(301 / (12 * 120 * 180))
+    assert _strength(predicted, labelled) == pytest.approx(max((gini - error) / (1 - error), 0.0))
+
+
+def test_the_prior_of_the_columns() -> None:
+    mean, variance = prior_of_columns()
+    assert (mean[0], variance[0]) == (1.0, 1.0)
+    assert (mean[1:].sum(), variance[1:].sum()) == (-0.5, 1.0)
+    assert np.ptp(mean[1:]) == np.ptp(variance[1:]) == 0.0
+
+
+def test_as_many_rows_of_each_kind_as_an_index_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.concatenate([np.full((20, 1), 3.0), np.full((30, 1), -3.0)]) + np.linspace(0, 1, 50)[:, None]
+    assert find_selection(X, np.arange(50) < 20) is not None
+    assert find_selection(X[1:], np.arange(49) < 19) is None
+    assert find_selection(-X, np.arange(50) >= 20) is not None
+    monkeypatch.setattr("lenience.models.selection.MOST_ROWS", 7)
+    rows = _sample(np.arange(50) < 20)
+    assert (len(rows), (rows < 20).sum()) == (14, 7)
+    assert rows.tolist() == sorted(set(rows.tolist()))
+
+
+def test_ranks_between_and_beyond_the_stored_values() -> None:
+    X = np.array([[0.0], [0.0], [1.0], [4.0], [4.0], [9.0]])
+    columns = find_rank_columns(X, 1)
+    rank, square, zero = columns.of(np.array([[0.0], [0.5], [1.0], [3.0], [4.0], [8.9], [9.0], [-0.1], [9.1]])).T
+    expected = np.interp([0, 0.5, 1, 3, 4, 8.9, 9], [0, 1, 4, 9], [1 / 6, 2.5 / 6, 4 / 6, 5.5 / 6])
+    assert rank.tolist() == pytest.approx([*expected, 0.0, 1.0])
+    assert square == pytest.approx((rank - 0.5) ** 2)
+    assert zero.tolist() == [1.0, *[0.0] * 8]
+
+
+def test_many_values_keep_their_ranks_nearly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lenience.models.rank_columns.MOST_VALUES", 20)
+    X = np.sort(np.random.default_rng(0).normal(size=(501, 1)), axis=0)
+    columns = find_rank_columns(X, 1)
+    assert columns.start.tolist() == [0, 20, 40]
+    assert (columns.values[0], columns.values[19]) == (X[0, 0], X[-1, 0])
+    assert columns.of(X)[:, 0] == pytest.approx((np.arange(501) + 0.5) / 501, abs=0.026)
+
+
+@pytest.mark.parametrize(("zeros", "flagged"), [(2, False), (3, True), (97, True), (98, False)])
+def test_zeros_have_a_column_unless_they_are_rare_or_nearly_everything(zeros: int, flagged: bool) -> None:
+    X = np.where(np.arange(100) < zeros, 0.0, np.arange(100.0))[:, None]
+    assert (2 in find_rank_columns(X, 1).kind) == flagged
+    assert 2 not in find_rank_columns(X, 1, np.array([1])).kind

@@ -270,3 +270,15 @@ def test_amounts_are_for_segments_with_one_break_even() -> None:
     with pytest.raises(InputError) as error:
         capacity_price(cells, acceptances=0.5, amounts={"a": 2.0})
     assert (error.value.field, error.value.code) == ("amounts", "conflicting_fields")
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1.0, 1e5])
+def test_prices_and_values_are_in_the_unit_of_the_amounts(unit: float) -> None:
+    cells = Segments.of(SHARES, Discounted(0.7, DISCOUNT), PRIORS)
+    fine = capacity_price(cells, acceptances=0.3, tolerance=1e-8)
+    result = capacity_price(cells, acceptances=0.3, amounts=dict.fromkeys(SHARES, unit), tolerance=1e-5)
+    assert result.price == pytest.approx(unit * fine.price, abs=1e-4 * unit)
+    assert result.value.lower <= unit * fine.value.upper
+    assert result.value.upper >= unit * fine.value.lower
+    assert result.value.width <= 1e-3 * unit
+    assert result.unlimited.midpoint == pytest.approx(unit * fine.unlimited.midpoint, rel=1e-4)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from lenience import Belief, Delayed, Discounted, Segments, evaluate
+from lenience import Belief, Delayed, Discounted, FiniteHorizon, Segments, evaluate
 from lenience.core.belief import check_prior
 from lenience.core.protocols import Policy
 from lenience.segments import loss_of_keeping
 from lenience.segments.policies import _merged
 from lenience.segments.staleness import belief_distance
 from oracles import knowing
+from rejections import rejected
 
 
 class Kept:
@@ -202,3 +205,12 @@ def test_certainties_have_no_density() -> None:
 def test_far_apart_beliefs_are_as_far_as_their_means_of_the_distance() -> None:
     found = float(belief_distance(2e4, 2e3, 3e4, 2.7e4, 0.5))
     assert found == pytest.approx(0.4 + 0.4, abs=1e-9)
+
+
+@pytest.mark.parametrize("wrong", ["0.8", None, FiniteHorizon(0.8, 5)])
+def test_only_discounted_objectives_are_compared(wrong: Any) -> None:
+    right, belief = Discounted(0.8, 0.99), Belief(2, 1)
+    with rejected("solved"):
+        loss_of_keeping(wrong, belief, right, belief)
+    with rejected("right"):
+        loss_of_keeping(right, belief, wrong, belief)

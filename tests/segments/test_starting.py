@@ -215,3 +215,17 @@ def test_segments_beyond_the_search_are_solved_at_their_own_volume(monkeypatch: 
     monkeypatch.setattr(starting, "MOST_SEARCHED", 5.0)  # both would start only beyond it, and both have more
     assert {row.name: row.starts for row in starts(cells)} == {"open": True, "shut": False}
     assert all(math.isinf(row.needed) for row in starts(cells))
+
+
+def test_volumes_inside_the_bounds_of_what_is_needed_are_solved() -> None:
+    prior = Belief(2, 1)
+    needed = starting_volume(prior, 0.8, starting.SHOWN, 1e3)
+    assert 0.0 < needed.width < 0.1
+    answers = set()
+    for part in (0.02, 0.25, 0.5, 0.75, 0.98):
+        volume = needed.lower + part * needed.width  # of the discounted applicants after the first
+        own = Discounted(0.8, volume / (1.0 + volume))
+        (row,) = starts(Segments.of({"a": 1.0}, own, prior))
+        assert row.starts == own.starts(prior) == (own.enclose(prior, 1e-12)[1].lower > 0.0)
+        answers.add(row.starts)
+    assert answers == {True, False}

@@ -22,3 +22,8 @@ def compiled(function: Function) -> Function:
 def exactly_compiled(function: Function) -> Function:
     """Compile a kernel with strict arithmetic, which double-double numbers need."""
     return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def as_python(function: Function) -> Function:
+    """Return the Python function of a kernel, also where Numba is told to compile nothing."""
+    return cast(Function, getattr(function, "py_func", function))

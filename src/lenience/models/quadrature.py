@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.core.compiled import as_python
 from lenience.core.portable_exp import portable_exp
 
 # The positive nodes, and the weight of each and of its mirror image.
@@ -34,7 +35,7 @@ HERMITE_WEIGHTS: NDArray[np.float64] = np.array(
 )
 EVEN_NODES: NDArray[np.float64] = np.arange(-32, 33) / 4.0
 EVEN_WEIGHTS: NDArray[np.float64] = np.array(
-    [portable_exp.py_func(-0.5 * node * node) / 4.0 / math.sqrt(2.0 * math.pi) for node in EVEN_NODES.tolist()]  # type: ignore[attr-defined]
+    [as_python(portable_exp)(-0.5 * node * node) / 4.0 / math.sqrt(2.0 * math.pi) for node in EVEN_NODES.tolist()]
 )
 
 

@@ -172,11 +172,6 @@ def stated(mean: float) -> Belief:
     return Belief(WORTH, WORTH * mean)
 
 
-def too_low(mean: float) -> MixtureBelief:
-    """Return a prior that trusts the stated mean, but may be too low."""
-    return MixtureBelief.doubt(Belief(60, 60 * mean), 0.3, Belief(60, 60 * min(mean + 0.1, 0.97)))
-
-
 def policies(doubt: float) -> dict[str, Limits | Scored]:
     """Return the policies by name."""
     return {
@@ -185,7 +180,7 @@ def policies(doubt: float) -> dict[str, Limits | Scored]:
         "limits, stated prior": Limits(stated),
         f"limits, {doubt:.0%} doubt (flat)": Limits(lambda mean: MixtureBelief.doubt(stated(mean), doubt)),
         "limits, prior worth 16": Limits(lambda mean: Belief(16, 16 * mean)),
-        "limits, worth 60, 30% that it is 10 points too low": Limits(too_low),
+        "limits, MixtureBelief.stated(mean)": Limits(MixtureBelief.stated),
     }
 
 

@@ -97,3 +97,16 @@ def test_invalid_mixtures(beliefs: tuple[Belief, ...], weights: tuple[float, ...
 def test_invalid_doubts(doubt: float) -> None:
     with rejected("doubt"):
         MixtureBelief.doubt(Belief(4, 2.8), doubt)
+
+
+def test_a_stated_rate_may_be_too_low() -> None:
+    prior = MixtureBelief.stated(0.6)
+    assert prior == MixtureBelief((Belief(100, 60), Belief(100, 70)), (0.6, 0.4))
+    assert prior.mean == pytest.approx(0.64)
+    assert prior.observe([True] * 9 + [False]).weights[1] > 0.5  # successes say that it was too low
+    chosen = MixtureBelief.stated(0.5, worth=20, doubt=0.1, too_low_by=0.2)
+    assert chosen == MixtureBelief((Belief(20, 10), Belief(20, 14)), (0.9, 0.1))
+    assert MixtureBelief.stated(0.96).beliefs[1].mean == pytest.approx(0.98)  # at most half of the way to 1
+    for field, wrong in (("rate", 0), ("rate", 1), ("worth", 0), ("doubt", 1), ("too_low_by", 0)):
+        with rejected(field):
+            MixtureBelief.stated(**{"rate": 0.5, field: wrong})

@@ -7,6 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from lenience import Belief, MixtureBelief
+from lenience.solvers.delayed.horizon import solve_late_horizon
 from research.delayed_benchmark import COST, MEAN_DELAY, PRIOR, Scored, coming_soon, delays, information, world
 
 
@@ -39,3 +41,17 @@ def test_their_policy_is_ahead_of_greedy_and_ages_matter() -> None:
     assert earned["theirs"] > 1.4 * earned["greedy"] > 0
     soon = coming_soon(1)
     assert soon[0] > 1.5 * soon[60]  # the quick quarter of the labels has come by then
+
+
+def test_a_stated_rate_explores_low_cells_less_and_doubtful_ones_more() -> None:
+    """Two cells of the variant *wrong*: one is better than stated, and one exactly as low as stated."""
+    stated, default = (
+        [
+            solve_late_horizon(prior(mean), COST, 1.0, 0.0, 20 / MEAN_DELAY, 60, 40).limit(60, 0, 0)
+            for mean in (0.62, 0.675)
+        ]
+        for prior in (lambda mean: Belief(4, 4 * mean), MixtureBelief.stated)
+    )
+    assert default[0] < stated[0]  # the low cell is explored less
+    assert default[1] > stated[1]  # and the other more
+    assert MixtureBelief.stated(0.675).mean > COST

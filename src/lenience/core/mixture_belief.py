@@ -17,6 +17,7 @@ from lenience.core.errors import InputError
 from lenience.core.validation import listed, real
 
 FLAT = Belief(2, 1)
+WORTH, DOUBT, TOO_LOW_BY = 100.0, 0.4, 0.1  # of a stated rate that may be too low
 
 
 class MixtureBelief(msgspec.Struct, frozen=True):
@@ -88,6 +89,48 @@ class MixtureBelief(msgspec.Struct, frozen=True):
         """
         share = real("doubt", doubt, above=0, below=1)
         return cls((belief, alternative), (1.0 - share, share))
+
+    @classmethod
+    def stated(
+        cls, rate: float, worth: float = WORTH, doubt: float = DOUBT, too_low_by: float = TOO_LOW_BY
+    ) -> MixtureBelief:
+        """Return a prior for a success rate that somebody states and that may be too low.
+
+        Use it for a rate from a scorecard, a report or another portfolio. Only the direction in which errors last is
+        allowed for. If the rate is stated too high, applicants are accepted and their outcomes correct it. If it is
+        stated too low, they are rejected, and no outcome ever shows the error. The defaults were chosen in a
+        benchmark with late labels (``research/delayed-benchmark.md``).
+
+        Parameters
+        ----------
+        rate : float
+            The stated success rate, strictly between 0 and 1.
+        worth : float
+            How many outcomes the rate is worth, if it is right.
+        doubt : float
+            The probability that it is too low, strictly between 0 and 1.
+        too_low_by : float
+            By how much it is then too low, in units of probability; 0.1 means 10 points. It is less where the rate is
+            so high that this would be more than half of its distance from 1.
+
+        Returns
+        -------
+        MixtureBelief
+            The stated rate and the higher one with their weights.
+
+        Examples
+        --------
+        >>> prior = MixtureBelief.stated(0.675)
+        >>> prior.weights, [round(belief.mean, 3) for belief in prior.beliefs]
+        ((0.6, 0.4), [0.675, 0.775])
+        >>> round(prior.mean, 3), round(prior.observe([1, 1, 1, 1, 0]).mean, 3)
+        (0.715, 0.723)
+        """
+        mean = real("rate", rate, above=0, below=1)
+        size = real("worth", worth, above=0)
+        share = real("doubt", doubt, above=0, below=1)
+        higher = mean + min(real("too_low_by", too_low_by, above=0, below=1), 0.5 * (1.0 - mean))
+        return cls((Belief(size, size * mean), Belief(size, size * higher)), (1.0 - share, share))
 
     @classmethod
     def of(cls, belief: Belief | MixtureBelief) -> MixtureBelief:

@@ -14,7 +14,7 @@ import pytest
 
 from apart import awaited
 from lenience.dashboard.app import create_app
-from lenience.service.commands import lifecycle
+from lenience.service.commands import solve_process
 from lenience.service.domain.problems import Conflict
 from lenience.service.domain.solved_tables import solve
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
@@ -48,7 +48,7 @@ class Gate:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
     made = Gate()
-    monkeypatch.setattr(lifecycle, "solve", made)
+    monkeypatch.setattr(solve_process, "solve", made)
     return made
 
 
@@ -127,7 +127,7 @@ def test_the_dashboard_shows_the_progress(tmp_path: Path, gate: Gate) -> None:
             gate.open.release()
             await gate.segment_begun()
             shown = (await client.get(f"/solves/{first}")).text
-            assert "1 of 4 segments are solved" in shown
+            assert "Solved 1 of 4 segments" in shown
             assert 'value="1" max="4"' in shown
             waiting = (await client.get(f"/solves/{second}")).text
             assert "Waiting for another version" in waiting

@@ -17,6 +17,7 @@ from sqlalchemy import insert, select, update
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.protected_attributes import describe_consent
 from lenience.service.commands.imports import refuse_import
+from lenience.service.commands.solve_process import solve_cancellable
 from lenience.service.commands.solve_progress import SolveProgress
 from lenience.service.domain import limits
 from lenience.service.domain.answers import VersionAnswer
@@ -29,7 +30,7 @@ from lenience.service.domain.pooled_models import PooledState
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.protected import protected_decisions
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
-from lenience.service.domain.solved_tables import load, solve, solve_seconds
+from lenience.service.domain.solved_tables import load, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 from lenience.service.domain.version_warnings import dropped_segment_warnings, version_warnings
 from lenience.service.storage import schema
@@ -76,7 +77,8 @@ class SolvedVersion:
 def solve_version(specification: PolicySpecification, progress: SolveProgress | None = None) -> SolvedVersion:
     """Solve every segment. Equal problems share a table. No lock is held, because it may take a while.
 
-    It counts segments in ``progress``, and raises Conflict between two of them if it was cancelled.
+    It counts segments in ``progress``, and raises Conflict if it was cancelled: at once while a long segment is solved,
+    and otherwise after the segment.
     """
     progress = progress or SolveProgress()
     progress.check()
@@ -107,7 +109,7 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
                         reason=f"{len(stored):,} of {len(problems):,} segments were solved in the "
                         f"{limits.VERSION_SECONDS:,.0f} s that are allowed",
                     )
-                texts[key] = solve(segment)
+                texts[key] = solve_cancellable(segment, progress)
             text = texts[key]
             digest = sha256(text.encode()).hexdigest()
             tables[digest] = text

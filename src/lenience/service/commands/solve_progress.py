@@ -9,7 +9,7 @@ from lenience.service.domain.problems import Conflict
 
 @dataclass(slots=True)
 class SolveProgress:
-    """What a solver thread and the requests that wait for it share. A solve stops between two segments."""
+    """What a solver thread and the requests that wait for it share: how far it is, and whether it should stop."""
 
     done: int = 0  # segments that are solved
     total: int = 0  # segments of the version; 0 before the solve starts

@@ -102,7 +102,7 @@ class BackgroundSolves:
         return [solve.answer for solve in reversed(self._all.values())]
 
     def cancel(self, identity: str) -> BackgroundSolve:
-        """Cancel a solve that has not ended. It stops after the segment that it is solving."""
+        """Cancel a solve that has not ended. It stops within a few seconds."""
         solve = self.find(identity)
         if not solve.task.done():
             solve.progress.cancelled = True

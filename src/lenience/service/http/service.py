@@ -135,7 +135,7 @@ class Service:
         """Solve a version. Equal concurrent requests (e.g. retries) share one solve.
 
         If the caller is cancelled, for instance because its client disconnected, and nobody else waits for the same
-        solve, it stops after the segment that it is solving.
+        solve, it stops within a few seconds.
         """
         key = encoder.encode(specification)
         shared = self._solving.get(key)

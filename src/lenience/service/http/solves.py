@@ -29,7 +29,7 @@ async def show_solve(identity: SolveId, request: Req) -> SolveAnswer:
 
 @delete("/solves/{identity:str}", opt={"role": "admin"}, status_code=200, responses=documented(404), tags=["policies"])
 async def cancel_solve(identity: SolveId, request: Req) -> SolveAnswer:
-    """Cancel a solve. It stops after the segment that it is solving, and nothing is stored."""
+    """Cancel a solve. It stops within a few seconds, and nothing is stored."""
     answer: SolveAnswer = request.app.state.service.solves.cancel(identity).answer
     return answer
 

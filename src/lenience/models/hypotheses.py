@@ -135,6 +135,23 @@ def liken(
 
 
 @exactly_compiled
+def learn_row(
+    x: NDArray[np.float64],
+    y: float,
+    weights: NDArray[np.float64],
+    means: NDArray[np.float64],
+    covariances: NDArray[np.float64],
+    shift: NDArray[np.float64],
+    shrink: NDArray[np.float64],
+    U: NDArray[np.float64],
+) -> None:
+    """Learn one label; write the shift and shrink of each hypothesis and u = Σx before it."""
+    m, v = np.empty((2, weights.size))
+    project_all(x, means, covariances, m, v, U)
+    absorb_all(y, 1.0, m, v, U, weights, means, covariances, shift, shrink)
+
+
+@exactly_compiled
 def learn_rows(
     X: NDArray[np.float64],
     y: NDArray[np.float64],

@@ -7,13 +7,13 @@ bytes run the same code.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lenience.models.batch_learning import learn_labels
-from lenience.models.hypotheses import liken_rows, predict_rows, project_rows
+from lenience.models.hypotheses import learn_row, liken_rows, predict_rows, project_rows
 
 Rows = NDArray[np.float64]
 
@@ -31,6 +31,22 @@ class Design(Protocol):
 
     def rows(self, X: Rows) -> Rows:
         """Return the design of rows."""
+
+
+class LabelChange(NamedTuple):
+    """How one label at x moved each hypothesis: μ ← μ + u · shift and Σ ← Σ − uuᵀ · shrink, with u = Σx before it.
+
+    Parameters
+    ----------
+    shift, shrink
+        One number per hypothesis.
+    U
+        u of each hypothesis, one line each.
+    """
+
+    shift: Rows
+    shrink: Rows
+    U: Rows
 
 
 class LogisticBelief:
@@ -69,6 +85,14 @@ class LogisticBelief:
         """Learn labels: one by a rank-one update, several at once so that their order does not matter."""
         learn_labels(self.design.rows(X), y, label_weights, self.weights, self.means, self.covariances)
         self.labels += len(y)
+
+    def learn_one(self, row: Rows, outcome: float) -> LabelChange:
+        """Learn one label and return how the belief moved, so that the log-odds of other rows can follow."""
+        shift, shrink = np.empty((2, len(self.weights)))
+        change = LabelChange(shift, shrink, np.empty(self.means.shape))
+        learn_row(self.design.rows(row[None])[0], outcome, self.weights, self.means, self.covariances, *change)
+        self.labels += 1
+        return change
 
     def log_odds(self, X: Rows) -> tuple[Rows, Rows]:
         """Return the mean and the variance of the log-odds at each row, one column per hypothesis."""

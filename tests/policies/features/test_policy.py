@@ -374,6 +374,18 @@ def test_without_exploration_a_rejection_never_turns() -> None:
     assert np.all(out[rejected_rows, 0] == 0.0)
 
 
+def test_reference_rows_follow_single_labels_under_known_directions() -> None:
+    X, y = world(80, seed=3)
+    model = BayesianLogistic(monotonic_cst=[1] + [0] * (X.shape[1] - 1))
+    policy = FeaturePolicy(model, GOAL).fit(X)
+    for i in range(20):
+        if policy.decide(X[i : i + 1])[0]:
+            policy.observe(X[i : i + 1], [True], y[i : i + 1])
+            fresh = ReferenceLogOdds(policy.model_, policy.reference_)
+            assert policy._projected().v == pytest.approx(fresh.v, abs=1e-9)
+    assert policy.model_.labels_ > 2
+
+
 def test_the_log_odds_of_the_reference_rows_stay_up_to_date() -> None:
     rng = np.random.default_rng(7)
     X = rng.normal(size=(400, 3))

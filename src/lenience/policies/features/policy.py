@@ -54,7 +54,7 @@ from lenience.policies.features.effective_discount import (
     stretched,
 )
 from lenience.policies.features.offer_decisions import FIELDS, ReferenceOffers, best_offer, decide_offer_rows
-from lenience.policies.features.reference_set import LabelledRow, ReferenceLogOdds
+from lenience.policies.features.reference_set import ReferenceLogOdds
 from lenience.solvers.delayed.limit_table import exposure_limit
 from lenience.solvers.offers.label_table import LabelTable, label_table
 from lenience.solvers.stopping.threshold_table import ThresholdTable, look_up, threshold_table
@@ -362,13 +362,12 @@ class FeaturePolicy(SelectivePolicy):
     def _learn(
         self, rows: NDArray[np.float64], outcomes: NDArray[np.float64], stakes: NDArray[np.float64] | None = None
     ) -> None:
-        known = self._log_odds if len(rows) == 1 else None
-        label = None if known is None else LabelledRow(self.model_, rows[0])
-        super()._learn(rows, outcomes, stakes)
-        if known is not None and label is not None:
-            known.follow(self.model_, label)
-        else:
-            self._log_odds = None
+        known, self._log_odds = self._log_odds, None
+        if known is None or len(rows) > 1:
+            super()._learn(rows, outcomes, stakes)
+            return
+        known.follow(self.model_.belief_.learn_one(rows[0], float(outcomes[0])))
+        self._log_odds = known
 
     def _arrived(self, rows: NDArray[np.float64], offers: OfferRows | None) -> None:
         if not self.refresh:

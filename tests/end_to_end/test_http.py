@@ -92,6 +92,7 @@ def test_who_waits_is_decided_again_over_http(client: Client, http: httpx.Client
     page = http.get(f"/decisions/{second['id']}").text
     assert "Waiting" in page
     assert f"/decisions/{second['id']}/again" in page
+    assert "status=waiting" in http.get("/policies/few").text
     again = client.decide_again(second["id"])
     assert (again["decision"], again["again"]) == ("accept", second["id"])
     assert f"/decisions/{again['id']}" in http.get(f"/decisions/{second['id']}").text

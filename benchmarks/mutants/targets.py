@@ -133,10 +133,14 @@ TARGETS = (
     Target(SOLVERS + "delayed/limits.py", (SOLVER_EFFORT,), (KERNELS,), skipped=EFFORT),
     Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/start.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
-    Target(SOLVERS + "delayed/blocks.py", (BLOCKS,), (BLOCKS,), skipped=EFFORT),
-    Target(SOLVERS + "delayed/horizon.py", (LATE_HORIZON,), (LATE_HORIZON,), skipped=EFFORT),
-    Target(SOLVERS + "delayed/horizon_blocks.py", (LATE_HORIZON,), skipped=EFFORT),
-    Target(SOLVERS + "delayed/limit_table.py", (LIMIT_TABLE,), skipped=EFFORT),
+    Target(SOLVERS + "delayed/blocks.py", (BLOCKS,), (BLOCKS + " -k 'three_rates or rows_and_nodes'",), skipped=EFFORT),
+    Target(SOLVERS + "delayed/horizon.py", (LATE_HORIZON,), (LATE_HORIZON + " -k plain_loop",), skipped=EFFORT),
+    Target(
+        SOLVERS + "delayed/horizon_blocks.py", (LATE_HORIZON,), (LATE_HORIZON + " -k rough_estimate",), skipped=EFFORT
+    ),
+    Target(
+        SOLVERS + "delayed/limit_table.py", (LIMIT_TABLE,), (LIMIT_TABLE + " -k 'made_up or powers'",), skipped=EFFORT
+    ),
     Target(SOLVERS + "delayed/plan.py", (DELAYED,), skipped=EFFORT),
     Target(
         SOLVERS + "delayed/estimate.py", (DELAYED + " -k 'grid or thousand'",), (KERNELS + " -k estimates",), EFFORT

@@ -63,3 +63,13 @@ def test_one_coefficient_is_the_truncated_normal() -> None:
 def test_bad_directions(given: Any) -> None:
     with rejected("monotonic_cst", "invalid_value"):
         BayesianLogistic(monotonic_cst=given).prepare(np.zeros((4, 3)))
+
+
+def test_weights_of_hypotheses_after_labels_are_shares_of_what_the_labels_say() -> None:
+    X, y = world(3, 60)
+    model = BayesianLogistic(monotonic_cst=[1, 0, 0]).fit(X, y)
+    prior = BayesianLogistic(monotonic_cst=[1, 0, 0]).prepare(X).weights_
+    assert model.weights_.sum() == pytest.approx(1.0)
+    assert model.weights_ != pytest.approx(prior, abs=1e-3)
+    # A direction that the labels confirm says little: the weights are near those without it.
+    assert model.weights_ == pytest.approx(BayesianLogistic().fit(X, y).weights_, abs=0.1)

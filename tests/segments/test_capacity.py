@@ -282,3 +282,16 @@ def test_prices_and_values_are_in_the_unit_of_the_amounts(unit: float) -> None:
     assert result.value.upper >= unit * fine.value.lower
     assert result.value.width <= 1e-3 * unit
     assert result.unlimited.midpoint == pytest.approx(unit * fine.unlimited.midpoint, rel=1e-4)
+
+
+@pytest.mark.parametrize("acceptances", [0.2, 0.5, 0.99])
+def test_what_is_used_is_enclosed_closely(acceptances: float) -> None:
+    cells = Segments.of(SHARES, Discounted(0.7, DISCOUNT), PRIORS)
+    result = capacity_price(cells, acceptances=acceptances, tolerance=1e-6)
+    at_price = charged(result.price, dict.fromkeys(SHARES, 0.7), dict.fromkeys(SHARES, 1.0))[1]
+    assert result.used.lower - 1e-6 <= at_price <= result.used.upper + 1e-6
+    # At a price the use jumps where a decision changes. Without a price it is known.
+    if result.price == 0.0:
+        assert result.used.lower > 0.97 * result.used.upper
+    else:
+        assert result.used.lower <= result.capacity * (1 + 1e-9)

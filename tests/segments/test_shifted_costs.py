@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from lenience import Belief, Bounds, Discounted, Segments
-from lenience.segments.shifted_costs import SegmentProblem, ShiftedCosts, segment_problems
+from lenience.segments.shifted_costs import SegmentProblem, ShiftedCosts, ShiftedPolicy, segment_problems, total
 
 
 def problem(prior: Belief = Belief(3, 2)) -> SegmentProblem:  # noqa: B008
@@ -47,3 +49,29 @@ def test_costs_outside_of_the_range_accept_everyone_or_nobody() -> None:
     assert nobody.earns(own).upper < 1e-9
     assert ShiftedCosts(1e-6).policy(own, 1.0) == nobody
     assert ShiftedCosts(1e-6).policy(own, 0.0)._replace(value=everyone.value) == everyone
+
+
+def test_what_everyone_earns_is_enclosed_as_a_fraction() -> None:
+    for n, s, cost in ((3.0, 2.0, 0.65), (7.0, 5.0, 0.7), (11.0, 9.0, 0.8), (13.0, 3.0, 0.1), (17.0, 16.0, 0.9)):
+        own = problem()._replace(prior=Belief(n, s), cost=cost, weight=1.0, amount=1.0, discount=0.5)
+        exact = (Fraction(s) / Fraction(n) - Fraction(cost)) * 2
+        earned = ShiftedCosts(1e-6).policy(own, -0.1).earns(own)
+        assert Fraction(earned.lower) < exact < Fraction(earned.upper)
+        assert earned.width < 1e-14
+
+
+def test_nothing_is_an_opportunity_where_nobody_succeeds() -> None:
+    own = problem()._replace(prior=Belief(4, 0))
+    policy = ShiftedPolicy(0.5, Bounds(0, 0), Bounds(0.25, 0.5), Bounds(0.0, 0.0))
+    assert policy.opportunity(own) == policy.acceptance == Bounds(0.5, 0.75)
+    half = ShiftedPolicy(0.5, Bounds(0, 0), Bounds(0.25, 0.5), Bounds(0.1, 0.3))
+    assert half.opportunity(problem()).lower == pytest.approx(1 - 0.3 / problem().prior.mean)
+    assert half.opportunity(problem()).upper == pytest.approx(1 - 0.1 / problem().prior.mean)
+
+
+def test_sums_are_rounded_outwards() -> None:
+    parts = [Bounds(0.1, 0.1)] * 3 + [Bounds(-0.7, -0.7)]
+    exact = 3 * Fraction(0.1) + Fraction(-0.7)
+    assert Fraction(total(parts).lower) < exact < Fraction(total(parts).upper)
+    assert total(parts).width < 1e-15
+    assert total([]) == Bounds(0.0, 0.0)

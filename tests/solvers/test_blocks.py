@@ -154,3 +154,19 @@ def test_pending_labels_are_worth_something() -> None:
 def test_a_smaller_belief_than_the_prior_is_solved() -> None:
     policy = EstimatedExposurePolicy.solve(Delayed(0.8, 200, 0.1, 1), Belief(100, 78))
     assert policy.limit(Belief(2, 1)) == 5
+
+
+@pytest.mark.parametrize(
+    ("n", "s", "cost", "arrivals", "rate", "resolve"),
+    [(2.0, 1.0, 0.8, 20.0, 0.2, 2.0), (5.0, 3.0, 0.6, 5.0, 0.3, 1.0), (1.0, 0.5, 0.4, 8.0, 0.4, 4.0)],
+)
+def test_small_estimates_are_nearly_exact(
+    n: float, s: float, cost: float, arrivals: float, rate: float, resolve: float
+) -> None:
+    problem, prior = Delayed(cost, arrivals, rate, 1 / resolve), Belief(n, s)
+    proved = problem.solve_proved(prior, tolerance=1e-6)
+    solution = solve_blocks(n, s, cost, arrivals, rate, resolve)
+    assert solution.value == pytest.approx(proved.value(prior).midpoint, rel=3e-6)
+    for m in range(6):
+        value = float(np.interp(m, solution.pending, solution.values))
+        assert value == pytest.approx(proved.value(prior, m).midpoint, rel=3e-4)

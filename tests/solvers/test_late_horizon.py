@@ -69,6 +69,7 @@ def test_the_stated_error_of_estimates_holds(
     assert exact.lower - estimate.error <= estimate.value <= exact.upper + estimate.error
     scale = horizon * math.sqrt(cost * (1 - cost) / (n + 1))
     assert estimate.error < 0.02 * estimate.value + 1.5e-3 * scale
+    assert estimate.value == pytest.approx(exact.midpoint, rel=4e-4, abs=5e-4 * scale)
 
 
 def test_estimated_limits_are_near_the_exact_ones() -> None:
@@ -176,3 +177,48 @@ def test_fewer_arrivals_left_never_raise_a_limit_by_much_and_zero_is_reached() -
     limits = [policy.limit(Belief(12, 8), left) for left in range(90, 0, -1)]
     assert limits[-1] == 0
     assert np.all(np.diff(limits) <= 1)
+
+
+SMALL = [
+    (2.0, 1.0, 0.55, 5.0, 0.1, 2.0, 12),
+    (4.0, 2.5, 0.6, 3.0, 0.0, 1.0, 16),
+    (3.0, 1.0, 0.4, 8.0, 0.3, 4.0, 20),
+    (10.0, 7.0, 0.72, 4.0, 0.05, 1.0, 20),
+    (1.0, 0.5, 0.6, 6.0, 0.2, 0.7, 24),
+]
+
+
+@pytest.mark.parametrize("problem", SMALL)
+def test_small_estimates_are_nearly_exact(problem: tuple[float, float, float, float, float, float, int]) -> None:
+    # Here the grids hold every number pending and left, and only rates are interpolated.
+    n, s, cost, arrivals, rate, resolve, horizon = problem
+    exact = solve_late_horizon(Belief(n, s), cost, arrivals, rate, resolve, horizon, 4)
+    blocks = solve_horizon_blocks(*problem)
+    assert blocks.value == pytest.approx(exact.values[0].midpoint, rel=3e-5)
+    assert blocks.pending[:5].tolist() == [0, 1, 2, 3, 4]
+    assert blocks.lefts.tolist() == list(range(horizon + 1))
+    for m in range(5):
+        # Labels pending at the start add to those that may be pending at once, which the estimate cuts off.
+        assert blocks.values[m] == pytest.approx(exact.values[m].midpoint, rel=2e-3)
+    gamma = arrivals / (arrivals + rate)
+    kinks = math.sqrt(cost * (1 - cost) / (n + 1)) * math.fsum(gamma ** (i + 1) for i in range(horizon))
+    stated = 1e-3 * blocks.value + 5e-4 * kinks
+    assert stated < blocks.error < stated + 1e-3 * blocks.value  # the rest is the distance of two solves
+    settled = compared = 0
+    for left in (2, horizon // 2, horizon):
+        for k in range(0, horizon - left + 1, 2):
+            for j in range(k + 1):
+                belief = Belief(n + k, s + j)
+                if belief.mean < cost - 1e-9:
+                    one, other = exact.limit(left, k, j), _estimated_limit(blocks, cost, belief, left)
+                    assert abs(one - other) <= 1 + 0.3 * one
+                    settled += one == other
+                    compared += 1
+    assert settled >= 0.8 * compared
+
+
+def test_a_rough_estimate_of_a_small_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(horizon_blocks, "MOST_STATES", 6e4)
+    for problem in (SMALL[0], (3.0, 1.6, 0.5, 9.0, 0.2, 2.0, 9)):
+        exact = solve_late_horizon(Belief(*problem[:2]), *problem[2:]).values[0].midpoint
+        assert solve_horizon_blocks(*problem).value == pytest.approx(exact, rel=1e-3)

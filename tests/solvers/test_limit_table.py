@@ -86,5 +86,6 @@ def test_limits_between_the_nodes_of_a_made_up_table(monkeypatch: pytest.MonkeyP
     [(8.0, 3, 0.0), (12.0, 3, math.log2(1.5)), (0.0, -4, 0.0), (1e-9, -4, 0.0), (1e9, 5, 0.0), (32.0, 5, 0.0)],
 )
 def test_powers_of_two_around_a_number(value: float, first: int, share: float) -> None:
-    found = _between(value, -4, 5)
-    assert found == (first, pytest.approx(share))
+    power, part = _between(value, -4, 5)
+    assert power == first
+    assert part == pytest.approx(share)

@@ -415,6 +415,9 @@ TARGETS = (
     Target(DOMAIN + "exposure_tables.py", (ESTIMATED_TABLES, TABLE_DETAILS, TABLES, BETWEEN_ROWS), skipped=EFFORT),
     Target(DOMAIN + "imported_rows.py", (REQUEST_LIMITS, IMPORTS)),
     Target(DOMAIN + "late_offer_tables.py", (LATE_OFFER_TABLES,)),
+    Target(
+        DOMAIN + "horizon_offer_tables.py", ("tests/service/domain/test_horizon_offer_tables.py -k 'not postgresql'",)
+    ),
     Target(DOMAIN + "offer_drift.py", ("tests/service/domain/test_offer_drift.py",)),
     Target(DOMAIN + "open_loans.py", (OVERALL_COUNTERS, OPEN_LOANS)),
     Target(DOMAIN + "overall.py", (OVERALL_COUNTERS, OVERALL_LIMITS)),

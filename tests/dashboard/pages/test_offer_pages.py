@@ -316,3 +316,25 @@ def test_one_offer_for_everyone_is_shown_as_a_rate(engine: Engine) -> None:
     assert status.segment("young").next == "accept"
     engine.create(objective=MANY, segments=SEGMENTS)
     assert _status(engine).segment("young").offers_differ
+
+
+def test_pages_of_policies_with_a_horizon(http: httpx.Client, served: Served) -> None:
+    horizon: dict[str, Any] = {"type": "horizon", "horizon": 30}
+    policies: dict[str, dict[str, Any]] = {
+        "campaign": {"objective": horizon | {"offers": OFFERS["offers"]}},
+        "doubtful-campaign": {"objective": horizon | {"cost": 0.7}, "doubt": 0.3},
+    }
+    with served.client() as client:
+        for name, fields in policies.items():
+            client.create_policy({"name": name, **fields})
+            client.activate(name)
+        decision = client.decide("campaign", offer={"amount": 500, "cost": 0.8})
+        client.decide("doubtful-campaign")
+        assert client.policy("campaign")["segments"][0]["volume"] == 29.0
+    assert decision["decision"] == "accept"
+    for page in ("/", *(f"/policies/{name}" for name in policies), f"/decisions/{decision['id']}"):
+        assert http.get(page).status_code == 200
+    for name in policies:
+        assert http.get("/what-if", params={"policy": name}).status_code == 200
+    assert "Accept $500" in http.get(f"/decisions/{decision['id']}").text
+    assert "30" in http.get("/policies/campaign").text

@@ -307,7 +307,6 @@ def test_history_updates_both_sides_of_a_doubt() -> None:
             "exposure_cap_amount",
             "conflicting_fields",
         ),
-        ({"objective": {"type": "horizon", "cost": 0.8, "horizon": 50}, "doubt": 0.1}, "doubt", "conflicting_fields"),
         (
             {"objective": {**OFFERS, "offers": {"amount": [1] * 1001, "cost": [0.5] * 1001}}},
             "objective.offers",

@@ -385,14 +385,12 @@ def posted(**fields: Any) -> PolicySpecification:
 OFFERS = {"type": "discounted", "offers": {"amount": [500, 5000], "cost": [0.8, 0.75], "currency": "$"}}
 WITH_OFFERS = OFFERS | {"discount": 0.9}
 LATE = {"type": "delayed", "cost": 0.8, "arrivals": 50, "discount_rate": 0.1, "label_delay": 1}
-HORIZON = {"type": "horizon", "cost": 0.8, "horizon": 10}
 
 
 @pytest.mark.parametrize(
     ("fields", "field", "code"),
     [
-        ({"objective": HORIZON, "doubt": 0.2}, "doubt", "conflicting_fields"),
-        ({"objective": HORIZON, "segments": [{"name": "a", "doubt": 0.2}]}, "doubt", "conflicting_fields"),
+        ({"objective": LATE | {"horizon": 9}}, "horizon", "conflicting_fields"),
         ({"segments": [{"name": "a", "offers": OFFERS["offers"]}]}, "segments", "conflicting_fields"),
         ({"constraints": {"exposure_cap_amount": 100}}, "exposure_cap_amount", "conflicting_fields"),
         ({"segments": [{"name": "a", "exposure_cap_amount": 9}]}, "exposure_cap_amount", "conflicting_fields"),

@@ -148,7 +148,9 @@ def _foresee_offers(problem: Objective, offers: Offers, prior: Belief, table: So
     first = table.value(0, 0, 0)[0]
     worth = Bounds(0.0, knowing)
     if first is not None:
-        worth = Bounds(problem.discount * first.lower, problem.discount * first.upper)
+        # Without an end, the value is as of now, before the first applicant.
+        until_first = problem.discount if problem.horizon is None else 1.0
+        worth = Bounds(until_first * first.lower, until_first * first.upper)
     ahead = fate(prior.n, prior.s, min(offers.cost), _followed(table)) if not prior.certain else None
     deserving = ahead.deserving if ahead else float(prior.mean > min(offers.cost))
     shut = ahead.shut_out / ahead.deserving if ahead and ahead.deserving > 0 else 0.0

@@ -23,7 +23,7 @@ from lenience.solvers.stopping.boundary_walk import fate
 
 ROWS = 2_000  # acceptances over which shut-outs are computed; later ones are rare
 CACHE_SIZE = 20_000
-Key = tuple[str, float, float, float, int]
+Key = tuple[str, float, float, float, int, int]
 Value = TypeVar("Value")
 SECONDS = 2.0  # spent on one policy's segments
 
@@ -95,7 +95,8 @@ class Prospects:
 def _key(segment: SegmentStatus) -> Key:
     """Return everything that a prospect depends on."""
     rule, counts = segment.rule, segment.counts
-    return rule.digest, rule.exploration_floor, counts.good, counts.bad, counts.pending
+    arrivals = 0 if rule.table.horizon is None else counts.arrivals
+    return rule.digest, rule.exploration_floor, counts.good, counts.bad, counts.pending, arrivals
 
 
 def shut_out(segment: SegmentStatus) -> float:

@@ -72,7 +72,7 @@ def rank_batch(
     applicants: list[Applicant] = []
     sizes = Counter(rule.name for rule in rules)
     for position, (rule, own, offers) in enumerate(zip(rules, counts, choices, strict=True)):
-        table, basis = rule.table, rule.basis(own)
+        table, basis = rule.table_after(own), rule.basis(own)
         assert isinstance(table, OfferTable)
         if rule.name not in labels:
             labels[rule.name] = table.batch_label_values(own.good, own.bad, sizes[rule.name], own.pending)

@@ -14,6 +14,7 @@ from lenience.service.domain.reason_parts import (
     again_text,
     evidence,
     few_outcomes,
+    horizon_over,
     limit_reached,
     limit_text,
     not_now,
@@ -30,6 +31,7 @@ from lenience.service.domain.rule import (
     LEARNING,
     LIMIT,
     LOSS_CAP,
+    OVER,
     Counts,
     SegmentRule,
     Verdict,
@@ -47,6 +49,8 @@ def offer_reason(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: S
     out = limit_text(counts, verdict)
     if kind == ABOVE:
         return f"{verb}: {text.compared}. {text.earns}{out}"
+    if kind == OVER:
+        return f"Reject {size}: {horizon_over(rule)}."
     if kind in OVERALL:
         return f"{not_now(verdict, size)}: {waiting_text(rule, kind, text.unit)}"
     if kind == LEARNING:
@@ -89,6 +93,8 @@ def offer_principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict)
     if verdict.decision == "accept":
         return []
     text = _Text(rule, counts, verdict)
+    if verdict.rule == OVER:
+        return [PrincipalReason("no_more_acceptances", "The planned number of applicants has been reached.")]
     if verdict.rule in OVERALL:
         return [limit_reached(f"{verdict.rule}_reached", overall_text(rule, verdict.rule, text.unit), verdict)]
     if verdict.rule == CAP:
@@ -133,6 +139,8 @@ def what_would_change_offer(
         changes.append(f"Less used by all segments together. {again_text(rule, verdict.rule)}")
     if verdict.rule == CAPACITY:
         changes.append("More capacity for the batch, or a higher rank: accept.")
+    if verdict.rule == OVER:
+        changes.append("A longer horizon.")
     accepted = verdict.decision == "accept"
     if verdict.rule in (BELOW, LIMIT):
         if text.most > 0.0:
@@ -159,7 +167,7 @@ def _steps(
     rule: SegmentRule, counts: Counts, choices: Sequence[Offer], up: bool, steps: range, swap: bool = False
 ) -> int | None:
     """Return how many outcomes would change whether an offer pays by itself, caps left out, or None."""
-    table = rule.table
+    table = rule.table_after(counts)
     assert isinstance(table, OfferTable)
     for more in steps:
         good = counts.good + (more if up else 0)

@@ -264,19 +264,8 @@ class PromptOfferTable(OfferTable):
         return Label(lower, Bounds(lower, lower + self.body.gap))
 
     def batch_label_values(self, successes: float, failures: float, count: int, pending: int) -> tuple[float, ...]:
-        """Return what the first, second, … outcome is worth if all of a batch are obtained at the same time.
-
-        The k-th adds the expected value of a label after k − 1 outcomes.
-        """
-        chances, values = [1.0], list[float]()  # the probability of each number of new successes
-        for k in range(min(count, MOST_LABELS)):
-            states = [(successes + j, failures + k - j) for j in range(k + 1)]
-            labels = [self.label(*state).worth for state in states]
-            values.append(math.fsum(chance * label for chance, label in zip(chances, labels, strict=True)))
-            good = [chance * self.rate(*state) for chance, state in zip(chances, states, strict=True)]
-            bad = [chance - part for chance, part in zip(chances, good, strict=True)]
-            chances = [a + b for a, b in zip([*bad, 0.0], [0.0, *good], strict=True)]
-        return tuple(values)
+        """Return what the first, second, … outcome is worth if all of a batch are obtained at the same time."""
+        return expected_labels(self, successes, failures, count)
 
     def value(self, successes: float, failures: float, pending: int) -> tuple[Bounds | None, Bounds | None]:
         """Return the value from here on, in money, or None if solving would take too long.
@@ -300,6 +289,19 @@ class PromptOfferTable(OfferTable):
     def proved(self) -> bool:
         """Whether every decision of the table is proved optimal."""
         return self.body.certificate.proved
+
+
+def expected_labels(table: OfferTable, successes: float, failures: float, count: int) -> tuple[float, ...]:
+    """Return what each of several outcomes adds: the k-th, the expected value of a label after k − 1 outcomes."""
+    chances, values = [1.0], list[float]()  # the probability of each number of new successes
+    for k in range(min(count, MOST_LABELS)):
+        states = [(successes + j, failures + k - j) for j in range(k + 1)]
+        labels = [table.label(*state).worth for state in states]
+        values.append(math.fsum(chance * label for chance, label in zip(chances, labels, strict=True)))
+        good = [chance * table.rate(*state) for chance, state in zip(chances, states, strict=True)]
+        bad = [chance - part for chance, part in zip(chances, good, strict=True)]
+        chances = [a + b for a, b in zip([*bad, 0.0], [0.0, *good], strict=True)]
+    return tuple(values)
 
 
 def solve_offer_table(

@@ -6,6 +6,7 @@ import msgspec
 
 from lenience.core.formatting import count, counted, percent, plural
 from lenience.core.money import Money
+from lenience.service.domain.horizon_offer_tables import HorizonOfferTable
 from lenience.service.domain.overall import OVERALL_CAP, OVERALL_LOSS_CAP, PERIOD_CAPACITY
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 
@@ -34,6 +35,13 @@ def limit_reached(code: str, text: str, verdict: Verdict) -> PrincipalReason:
     return PrincipalReason(
         code, f"{text} Applicants who are alike may be treated differently while this limit is reached.{waits}"
     )
+
+
+def horizon_over(rule: SegmentRule) -> str:
+    """Return the words for a horizon that is over: of applicants, or of acceptances where stopping is final."""
+    if isinstance(rule.table, HorizonOfferTable):
+        return f"all {rule.table.horizon:,} applicants of the horizon have arrived"
+    return f"all {rule.table.horizon:,} acceptances of the horizon have been made"
 
 
 def evidence(rule: SegmentRule, counts: Counts) -> str:

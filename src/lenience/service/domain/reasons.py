@@ -15,6 +15,7 @@ from lenience.service.domain.reason_parts import (
     break_even_text,
     evidence,
     few_outcomes,
+    horizon_over,
     limit_reached,
     limit_text,
     not_now,
@@ -76,7 +77,7 @@ def reason(rule: SegmentRule, counts: Counts, verdict: Verdict) -> str:
             f"{percent(rule.exploration_floor)} of such applicants anyway, so that the segment never closes for good."
         )
     if kind == OVER:
-        return f"Reject: all {rule.table.horizon:,} acceptances of the horizon have been made."
+        return f"Reject: {horizon_over(rule)}."
     if kind == CAP:
         cap = f"the exposure cap is {rule.exposure_cap:,}"
         return f"{not_now(verdict)}: {pending_text(counts)}, and {cap}. New outcomes make room."
@@ -137,7 +138,7 @@ def what_would_change(rule: SegmentRule, counts: Counts, verdict: Verdict, choic
     if verdict.offer is not None:
         return what_would_change_offer(rule, counts, verdict, choices)
     outcomes = counts.successes + counts.failures
-    least = None if counts.open or counts.borrowed is not None else rule.table.least_accepted(outcomes)
+    least = None if counts.open or counts.borrowed is not None else rule.table_after(counts).least_accepted(outcomes)
     kind = verdict.rule
     changes: list[str] = []
     if kind in OVERALL:

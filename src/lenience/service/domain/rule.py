@@ -20,6 +20,7 @@ from lenience.core.offers import Offer
 from lenience.service.domain.capacity_price import CapacityBody
 from lenience.service.domain.events import Decision
 from lenience.service.domain.fair_version import FairnessBody
+from lenience.service.domain.horizon_offer_tables import HorizonOfferTable
 from lenience.service.domain.offer_tables import Label, OfferTable
 from lenience.service.domain.overall import OVERALL, OverallLimits, OverallUse
 from lenience.service.domain.pooled_models import Borrowed, PooledModel
@@ -115,12 +116,14 @@ class DecisionBasis:
         "failures",
         "known",
         "labels",
+        "left",
         "limit",
         "open",
         "optimum",
         "rate",
         "reasons",
         "successes",
+        "table",
         "threshold",
     )
 
@@ -133,8 +136,9 @@ class DecisionBasis:
         open_loans: int = 0,
         borrows: bool = False,
     ) -> None:
-        self.successes, self.failures, self.open = successes, failures, open_loans
+        self.table, self.successes, self.failures, self.open = table, successes, failures, open_loans
         self.known = 0  # the segment's own outcomes
+        self.left = table.left if isinstance(table, HorizonOfferTable) else None  # applicants
         self.belief = table.belief(successes, failures)
         self.threshold = table.threshold(successes, failures)
         self.optimum = optimum = table.limit(successes, failures)
@@ -181,6 +185,8 @@ class SegmentRule:
         if last:
             previous = last[0]
             same = previous.successes == counts.good and previous.failures == counts.bad
+            if isinstance(self.table, HorizonOfferTable):
+                same = same and previous.left == self.table.left_after(counts.arrivals)
             # Texts mention the number of open loans, and the segment's own outcomes.
             if same and previous.open == counts.open and previous.known == counts.successes + counts.failures:
                 return previous
@@ -193,8 +199,13 @@ class SegmentRule:
         return basis
 
     def table_after(self, counts: Counts) -> SolvedTable:
-        """Return the table for the number of own outcomes, on which a horizon with borrowed evidence depends."""
+        """Return the table as it holds now.
+
+        A horizon with borrowed evidence depends on the number of own outcomes, and one with offers on the applicants.
+        """
         table = self.table
+        if isinstance(table, HorizonOfferTable):
+            return table.after(counts.arrivals)
         return table.after(counts.successes + counts.failures) if isinstance(table, PooledTable) else table
 
     def belief(self, counts: Counts) -> Belief:
@@ -269,8 +280,7 @@ class SegmentRule:
         """Decide where all have one cost."""
         now = self.basis(counts)
         limit, threshold = now.limit, now.threshold
-        horizon = self.table.horizon
-        if horizon is not None and counts.accepted >= horizon:
+        if self._over(counts):
             return Verdict("reject", OVER, 0, 0.0, threshold)
         if limit is None or counts.pending < limit:
             return Verdict("accept", ABOVE if now.above else LEARNING, limit, 1.0, threshold)
@@ -287,13 +297,20 @@ class SegmentRule:
         reached_cap = now.optimum is None or counts.pending < now.optimum
         return Verdict("reject", CAP if reached_cap else LIMIT, limit, 0.0, threshold)
 
+    def _over(self, counts: Counts) -> bool:
+        """Return whether the horizon is over: of applicants, or of acceptances where stopping is final."""
+        horizon = self.table.horizon
+        if horizon is None:
+            return False
+        return (counts.arrivals if isinstance(self.table, HorizonOfferTable) else counts.accepted) >= horizon
+
     def label(self, counts: Counts) -> Label:
         """Return what one more outcome is worth for later decisions. The table must be one for offers."""
-        assert isinstance(self.table, OfferTable)
-        labels = self.basis(counts).labels
-        label = labels.get(counts.pending)
+        now = self.basis(counts)
+        assert isinstance(now.table, OfferTable)
+        label = now.labels.get(counts.pending)
         if label is None:
-            label = labels[counts.pending] = self.table.label(counts.good, counts.bad, counts.pending)
+            label = now.labels[counts.pending] = now.table.label(counts.good, counts.bad, counts.pending)
         return label
 
     def _decide_offer(self, counts: Counts, draw: float, choices: Sequence[Offer], use: OverallUse | None) -> Verdict:
@@ -301,6 +318,8 @@ class SegmentRule:
         now, cap, worth = self.basis(counts), self.exposure_cap, self.label(counts).worth
         best = self.best_offer(choices, now.rate)
         profit = self.net_profit(best, now.rate)
+        if self._over(counts):
+            return self._verdict("reject", OVER, 0.0, best, counts)
         full = None if use is None or self.overall is None else self.overall.full(use)
         if profit + worth > 0.0:
             if cap is not None and counts.pending >= cap:
@@ -315,8 +334,8 @@ class SegmentRule:
                 best = smaller
             above = self.net_profit(best, now.rate) > 0.0
             return self._verdict("accept", ABOVE if above else LEARNING, 1.0, best, counts)
-        assert isinstance(self.table, OfferTable)
-        if counts.pending and profit + self.table.label(counts.good, counts.bad).worth > 0.0:
+        assert isinstance(now.table, OfferTable)
+        if counts.pending and profit + now.table.label(counts.good, counts.bad).worth > 0.0:
             return self._verdict("reject", LIMIT, 0.0, best, counts)  # it is accepted again when outcomes arrive
         # The floor keeps a segment open only where no offer is accepted any more, so that it learns nothing.
         open_now = now.optimum == 0 and full is None and (cap is None or counts.pending < cap)

@@ -21,6 +21,7 @@ from lenience.core.json_arrays import decode_array
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.objective import ExposureObjective
 from lenience.objectives.discounted import Discounted
+from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.service.domain import limits
 from lenience.service.domain.exposure_tables import (
     LATE_SECONDS,
@@ -29,6 +30,11 @@ from lenience.service.domain.exposure_tables import (
     ExposureBody,
     ExposureTable,
     solve_exposure_table,
+)
+from lenience.service.domain.horizon_offer_tables import (
+    HorizonOfferBody,
+    HorizonOfferTable,
+    solve_horizon_offer_table,
 )
 from lenience.service.domain.late_offer_tables import LateOfferBody, LateOfferTable, solve_late_offer_table
 from lenience.service.domain.offer_tables import OfferBody, OfferTable, PromptOfferTable, solve_offer_table
@@ -64,7 +70,9 @@ class Effort(NamedTuple):
 STORED = Effort()
 
 
-Body: TypeAlias = StoppingBody | PooledBody | ExposureBody | EstimatedBody | OfferBody | LateOfferBody
+Body: TypeAlias = (
+    StoppingBody | PooledBody | ExposureBody | EstimatedBody | OfferBody | LateOfferBody | HorizonOfferBody
+)
 
 
 SolvedTable: TypeAlias = StoppingTable | ExposureTable | OfferTable
@@ -74,11 +82,12 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     """Solve a segment's problem and encode its table as text. The same problem gives the same text."""
     problem, prior = segment.problem, segment.prior
     if problem.offers is not None or isinstance(prior, MixtureBelief):
-        table: OfferBody | LateOfferBody
+        table: OfferBody | LateOfferBody | HorizonOfferBody
         if isinstance(problem, ExposureObjective):
             table = solve_late_offer_table(problem, prior, effort.late_offer_tolerance, effort.seconds)
+        elif isinstance(problem, FiniteHorizon):
+            table = solve_horizon_offer_table(problem, prior, effort.offer_tolerance)
         else:
-            assert isinstance(problem, Discounted)  # the specification admits no other objective here
             table = solve_offer_table(problem, prior, effort.offer_rows, effort.offer_tolerance, segment.charges)
         return msgspec.json.encode(table).decode()
     if isinstance(problem, ExposureObjective):
@@ -137,6 +146,8 @@ def solve_seconds(segment: SegmentProblem, effort: Effort = STORED) -> float:
         from lenience.policies.beliefs.offers import offers_of
         from lenience.solvers.offers.solve import offer_seconds
 
+        if problem.horizon is not None:
+            return problem.solve_seconds(prior, tolerance=effort.offer_tolerance)
         return offer_seconds(prior, offers_of(problem), problem.discount, effort.offer_rows, effort.offer_tolerance)
     rows = min(effort.rows, POOLED_ROWS) if segment.pooled else effort.rows
     return problem.solve_seconds(prior, rows, effort.tolerance)
@@ -149,6 +160,8 @@ def load(text: str) -> SolvedTable:
         return PromptOfferTable(body)
     if isinstance(body, LateOfferBody):
         return LateOfferTable(body)
+    if isinstance(body, HorizonOfferBody):
+        return HorizonOfferTable(body)
     if isinstance(body, EstimatedBody):
         return EstimatedTable(body)
     if isinstance(body, PooledBody):

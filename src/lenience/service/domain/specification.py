@@ -16,7 +16,6 @@ from msgspec import UNSET, Meta, UnsetType
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.mixture_belief import MixtureBelief
-from lenience.core.objective import one_break_even
 from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
 from lenience.models.maturing import TimingCurves
@@ -274,21 +273,14 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     def _check_offers(self) -> None:
         """Raise InputError for offers, caps or doubts that the objective cannot have."""
         own = [spec for spec in self.segments if isinstance(spec, SegmentSpec)]
-        if self.objective.horizon is not None:
-            if self.objective.label_delay:
-                raise InputError.because(
-                    "needs outcomes that come at once: the service decides late outcomes without a horizon",
-                    "horizon",
-                    value=self.objective.horizon,
-                    hint="Leave out horizon, or use type horizon.",
-                    code="conflicting_fields",
-                )
-            one_break_even(self.objective, "A policy of the service with a horizon")
-            doubt = next((each for each in (self.doubt, *(spec.doubt for spec in own)) if each), None)
-            if doubt is not None:
-                raise InputError.because(
-                    "needs an objective without a horizon", "doubt", value=doubt, code="conflicting_fields"
-                )
+        if self.objective.horizon is not None and self.objective.label_delay:
+            raise InputError.because(
+                "needs outcomes that come at once: the service decides late outcomes without a horizon",
+                "horizon",
+                value=self.objective.horizon,
+                hint="Leave out horizon, or use type horizon.",
+                code="conflicting_fields",
+            )
         if self.objective.offers is None:
             with_offers = next((spec for spec in own if spec.offers), None)
             if with_offers is not None:

@@ -281,7 +281,7 @@ class Queries:
             threshold=verdict.threshold,
             limit=verdict.limit,
             cost=rule.break_even,
-            volume=rule.table.volume,
+            volume=rule.table_after(counts).volume,
             volume_to_start=_volume_to_start(rule.table) if values else None,
             value=rule.table_after(counts).value(counts.good, counts.bad, counts.pending)[0] if values else None,
             proved=rule.table.proved,
@@ -478,7 +478,7 @@ def _imported_view(
 
 def _about_offers(rule: SegmentRule, counts: Counts) -> dict[str, Any]:
     """Return the fields of a segment that are about its offers, null if all have one cost."""
-    table = rule.table
+    table = rule.table_after(counts)
     if not isinstance(table, OfferTable) or table.offers is None:
         return dict.fromkeys(("label_value", "largest_amount", "share_accepted", "at_risk"))
     label, largest = rule.label(counts), rule.largest_amount(table.cost, counts)

@@ -86,15 +86,19 @@ TIMING = "tests/models/test_timing.py"
 SHIFTED_COSTS = "tests/segments/test_shifted_costs.py"
 BETWEEN_ROWS = "tests/service/domain/test_between_rows.py"
 OFFER_TABLES = "tests/service/domain/test_offer_tables.py"
-SEGMENT_NUMBERS = "tests/segments/test_number_ranges.py"
-POLICY_NUMBERS = "tests/policies/beliefs/test_number_ranges.py"
-MODEL_NUMBERS = "tests/models/test_number_ranges.py"
-CORE_NUMBERS = "tests/core/test_number_ranges.py"
 OVERALL_COUNTERS = "tests/service/domain/test_overall_counters.py"
-REQUEST_LIMITS = "tests/service/domain/test_request_limits.py"
 OVERALL_LIMITS = "tests/service/commands/test_overall_limits.py -k 'not postgresql'"
 OPEN_LOANS = "tests/service/commands/test_open_loans.py -k 'not postgresql'"
 IMPORTS = "tests/service/commands/test_imports.py -k 'not postgresql'"
+
+# Which numbers the functions of a package take: for all of its files.
+NUMBERS = {
+    "core": "tests/core/test_core_numbers.py",
+    "models": "tests/models/test_model_numbers.py",
+    "policies": "tests/policies/beliefs/test_policy_numbers.py",
+    "segments": "tests/segments/test_segment_numbers.py",
+    "service": "tests/service/domain/test_request_limits.py",
+}
 
 # Guesses of cost and effort: they decide how long a solve takes and what is refused, never what is proved.
 EFFORT = frozenset(
@@ -162,121 +166,34 @@ TARGETS = (
     Target(SOLVERS + "offers/horizon.py", (HORIZON_OFFERS,), (SMALL_HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/label_table.py", ("tests/solvers/test_label_table.py",), skipped=EFFORT),
     Target(SOLVERS + "offers/pyramid.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
-    Target(BELIEFS + "optimal.py", (POLICY_NUMBERS, OPTIMAL, WALK, POLICIES), skipped=EFFORT),
-    Target(
-        BELIEFS + "exposure.py",
-        (
-            POLICY_NUMBERS,
-            EXPOSURE,
-        ),
-        skipped=EFFORT,
-    ),
+    Target(BELIEFS + "optimal.py", (OPTIMAL, WALK, POLICIES), skipped=EFFORT),
+    Target(BELIEFS + "exposure.py", (EXPOSURE,), skipped=EFFORT),
     Target(BELIEFS + "exposure_certificate.py", (EXPOSURE, DELAYED), skipped=EFFORT),
-    Target(BELIEFS + "estimated_exposure.py", (POLICY_NUMBERS, ESTIMATED_EXPOSURE, BLOCKS, EXPOSURE), skipped=EFFORT),
-    Target(BELIEFS + "exposure_decisions.py", (POLICY_NUMBERS, EXPOSURE, BLOCKS, OFFER_POLICIES)),
-    Target(
-        BELIEFS + "horizon_exposure.py",
-        (
-            POLICY_NUMBERS,
-            LATE_HORIZON,
-        ),
-        skipped=EFFORT,
-    ),
+    Target(BELIEFS + "estimated_exposure.py", (ESTIMATED_EXPOSURE, BLOCKS, EXPOSURE), skipped=EFFORT),
+    Target(BELIEFS + "exposure_decisions.py", (EXPOSURE, BLOCKS, OFFER_POLICIES)),
+    Target(BELIEFS + "horizon_exposure.py", (LATE_HORIZON,), skipped=EFFORT),
     Target(BELIEFS + "counted_cap.py", ("tests/analysis/test_doubted_baselines.py",)),
     Target(SOLVERS + "offers/doubt.py", ("tests/analysis/test_doubted_baselines.py",)),
     Target(BELIEFS + "mixture.py", ("tests/objectives/test_mixture_priors.py", "tests/core/test_mixture_belief.py")),
-    Target(
-        BELIEFS + "horizon_offers.py",
-        (
-            POLICY_NUMBERS,
-            HORIZON_OFFERS,
-        ),
-        skipped=OFFER_EFFORT,
-    ),
+    Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS)),
-    Target(BELIEFS + "offer_exposure.py", (POLICY_NUMBERS, OFFER_POLICIES, LATE_OFFERS), skipped=OFFER_EFFORT),
-    Target(BELIEFS + "offers.py", (POLICY_NUMBERS, OFFER_POLICIES, OFFERS), skipped=OFFER_EFFORT),
-    Target(BELIEFS + "pending.py", (POLICY_NUMBERS, POLICIES, EXPOSURE, "tests/analysis/test_delay.py")),
-    Target(
-        BELIEFS + "forgetting.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
-    Target(
-        BELIEFS + "gittins.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
-    Target(
-        BELIEFS + "bayes_ucb.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
-    Target(
-        BELIEFS + "kl_ucb.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
+    Target(BELIEFS + "offer_exposure.py", (OFFER_POLICIES, LATE_OFFERS), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "offers.py", (OFFER_POLICIES, OFFERS), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "pending.py", (POLICIES, EXPOSURE, "tests/analysis/test_delay.py")),
+    Target(BELIEFS + "forgetting.py", (POLICIES,)),
+    Target(BELIEFS + "gittins.py", (POLICIES,)),
+    Target(BELIEFS + "bayes_ucb.py", (POLICIES,)),
+    Target(BELIEFS + "kl_ucb.py", (POLICIES,)),
     Target(BELIEFS + "thompson.py", (POLICIES,)),
-    Target(
-        BELIEFS + "constant.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
-    Target(
-        BELIEFS + "decaying_epsilon.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
-    Target(
-        BELIEFS + "epsilon_greedy.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
-    Target(
-        BELIEFS + "explore_then_exploit.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
+    Target(BELIEFS + "constant.py", (POLICIES,)),
+    Target(BELIEFS + "decaying_epsilon.py", (POLICIES,)),
+    Target(BELIEFS + "epsilon_greedy.py", (POLICIES,)),
+    Target(BELIEFS + "explore_then_exploit.py", (POLICIES,)),
     Target(BELIEFS + "expression.py", ("tests/history/test_decisions.py",)),
     Target(BELIEFS + "greedy.py", (POLICIES,)),
-    Target(
-        BELIEFS + "logistic.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
-    Target(
-        BELIEFS + "persistent.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
-    Target(
-        BELIEFS + "semi_logistic.py",
-        (
-            POLICY_NUMBERS,
-            POLICIES,
-        ),
-    ),
+    Target(BELIEFS + "logistic.py", (POLICIES,)),
+    Target(BELIEFS + "persistent.py", (POLICIES,)),
+    Target(BELIEFS + "semi_logistic.py", (POLICIES,)),
     Target(FEATURES + "base.py", (DECISIONS, FEATURE_POLICY, "tests/policies/features/test_pending.py")),
     Target(FEATURES + "baseline_rules.py", (DECISIONS, "tests/policies/features/test_baseline_rules.py")),
     Target(FEATURES + "baselines.py", ("tests/policies/features/test_baseline_rules.py", FEATURE_POLICY)),
@@ -300,86 +217,41 @@ TARGETS = (
     Target(SEGMENTS + "band_advice.py", ("tests/models/test_binning.py",)),
     Target(
         SEGMENTS + "arrival_counts.py",
-        (
-            SEGMENT_NUMBERS,
-            "tests/segments/test_segments.py",
-        ),
+        ("tests/segments/test_segments.py",),
     ),
-    Target(SEGMENTS + "capacity.py", (SEGMENT_NUMBERS, CAPACITY, RANKING), skipped=EFFORT),
+    Target(SEGMENTS + "capacity.py", (CAPACITY, RANKING), skipped=EFFORT),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),
     Target(
         SEGMENTS + "policies.py",
-        (SEGMENT_NUMBERS, "tests/segments/test_staleness.py", "tests/segments/test_segments.py", SEGMENT_OFFERS),
+        ("tests/segments/test_staleness.py", "tests/segments/test_segments.py", SEGMENT_OFFERS),
         skipped=EFFORT,
     ),
-    Target(SEGMENTS + "ranking.py", (SEGMENT_NUMBERS, RANKING), skipped=EFFORT),
-    Target(SEGMENTS + "segments.py", (SEGMENT_NUMBERS, "tests/segments/test_segments.py", SEGMENT_OFFERS)),
+    Target(SEGMENTS + "ranking.py", (RANKING,), skipped=EFFORT),
+    Target(SEGMENTS + "segments.py", ("tests/segments/test_segments.py", SEGMENT_OFFERS)),
     Target(SEGMENTS + "shifted_costs.py", (SHIFTED_COSTS, "tests/analysis/test_fair_optimum.py")),
     Target(
         SEGMENTS + "small_starts.py",
-        (
-            SEGMENT_NUMBERS,
-            "tests/segments/test_starter_offers.py",
-        ),
+        ("tests/segments/test_starter_offers.py",),
         skipped=EFFORT,
     ),
     Target(SEGMENTS + "staleness.py", ("tests/segments/test_staleness.py",), skipped=EFFORT),
-    Target(
-        SEGMENTS + "starting.py", (SEGMENT_NUMBERS, "tests/segments/test_starting.py", SEGMENT_OFFERS), skipped=EFFORT
-    ),
+    Target(SEGMENTS + "starting.py", ("tests/segments/test_starting.py", SEGMENT_OFFERS), skipped=EFFORT),
     Target(MODELS + "batch_learning.py", (BATCH_LEARNING, LOGISTIC)),
-    Target(MODELS + "bayesian_logistic.py", (MODEL_NUMBERS, LOGISTIC, FEATURE_MODELS)),
-    Target(
-        MODELS + "binning.py",
-        (
-            MODEL_NUMBERS,
-            "tests/models/test_binning.py",
-        ),
-    ),
+    Target(MODELS + "bayesian_logistic.py", (LOGISTIC, FEATURE_MODELS)),
+    Target(MODELS + "binning.py", ("tests/models/test_binning.py",)),
     Target(MODELS + "bootstrap.py", (ORACLES, FEATURE_MODELS)),
     Target(MODELS + "cells.py", (FEATURE_MODELS, FEATURE_POLICY)),
-    Target(
-        MODELS + "curve.py",
-        (
-            MODEL_NUMBERS,
-            BELIEF_MODELS,
-        ),
-        (ORACLES,),
-    ),
-    Target(
-        MODELS + "feature_estimator.py",
-        (
-            MODEL_NUMBERS,
-            FEATURE_MODELS,
-        ),
-    ),
+    Target(MODELS + "curve.py", (BELIEF_MODELS,), (ORACLES,)),
+    Target(MODELS + "feature_estimator.py", (FEATURE_MODELS,)),
     Target(MODELS + "feature_model.py", (FEATURE_MODELS, LOGISTIC)),
-    Target(
-        MODELS + "from_history.py",
-        (
-            MODEL_NUMBERS,
-            BELIEF_MODELS,
-        ),
-    ),
+    Target(MODELS + "from_history.py", (BELIEF_MODELS,)),
     Target(MODELS + "gaussian.py", (LOGISTIC,), (ORACLES,)),
     Target(MODELS + "hypotheses.py", (LOGISTIC, FEATURE_MODELS), (ORACLES,)),
     Target(MODELS + "known_directions.py", ("tests/models/test_known_directions.py",)),
     Target(MODELS + "label_order.py", (BATCH_LEARNING, LOGISTIC, FEATURE_MODELS)),
-    Target(
-        MODELS + "maturing.py",
-        (
-            MODEL_NUMBERS,
-            MATURING,
-        ),
-    ),
-    Target(MODELS + "neighbours.py", (MODEL_NUMBERS, ORACLES, FEATURE_MODELS)),
-    Target(
-        MODELS + "own_counts.py",
-        (
-            MODEL_NUMBERS,
-            BELIEF_MODELS,
-        ),
-    ),
+    Target(MODELS + "maturing.py", (MATURING,)),
+    Target(MODELS + "neighbours.py", (ORACLES, FEATURE_MODELS)),
+    Target(MODELS + "own_counts.py", (BELIEF_MODELS,)),
     Target(MODELS + "calibrated_score.py", (CALIBRATED,)),
     Target(MODELS + "cell_counts.py", (LIVE_MODELS,)),
     Target(MODELS + "feature_columns.py", (LIVE_MODELS,), skipped=frozenset({"MOST_VALUES"})),
@@ -394,26 +266,13 @@ TARGETS = (
     Target(MODELS + "rank_columns.py", (SELECTION, LOGISTIC)),
     Target(MODELS + "scaling.py", (LOGISTIC, FEATURE_MODELS)),
     Target(MODELS + "selection.py", (SELECTION,)),
-    Target(
-        MODELS + "shared.py",
-        (
-            MODEL_NUMBERS,
-            BELIEF_MODELS,
-        ),
-        (ORACLES,),
-    ),
-    Target(
-        MODELS + "timing.py",
-        (
-            MODEL_NUMBERS,
-            TIMING,
-        ),
-    ),
+    Target(MODELS + "shared.py", (BELIEF_MODELS,), (ORACLES,)),
+    Target(MODELS + "timing.py", (TIMING,)),
     Target(DOMAIN + "between_rows.py", (BETWEEN_ROWS,)),
     Target(DOMAIN + "capacity_price.py", (OVERALL_LIMITS,)),
     Target(DOMAIN + "clock.py", ("tests/service/domain/test_clock.py",)),
     Target(DOMAIN + "exposure_tables.py", (ESTIMATED_TABLES, TABLE_DETAILS, TABLES, BETWEEN_ROWS), skipped=EFFORT),
-    Target(DOMAIN + "imported_rows.py", (REQUEST_LIMITS, IMPORTS)),
+    Target(DOMAIN + "imported_rows.py", (IMPORTS,)),
     Target(DOMAIN + "late_offer_tables.py", (LATE_OFFER_TABLES,)),
     Target(
         DOMAIN + "horizon_offer_tables.py", ("tests/service/domain/test_horizon_offer_tables.py -k 'not postgresql'",)
@@ -423,14 +282,14 @@ TARGETS = (
     Target(DOMAIN + "overall.py", (OVERALL_COUNTERS, OVERALL_LIMITS)),
     Target(DOMAIN + "state.py", (RULES, ENGINE)),
     Target(COMMANDS + "ranking.py", (DECIDING_OFFERS,)),
-    Target(DOMAIN + "offer_requests.py", ("tests/service/domain/test_offer_requests.py", REQUEST_LIMITS, OFFER_RULES)),
+    Target(DOMAIN + "offer_requests.py", ("tests/service/domain/test_offer_requests.py", OFFER_RULES)),
     Target(DOMAIN + "offer_tables.py", (OFFER_TABLES, OFFER_RULES), skipped=frozenset({"VALUE_SECONDS"})),
     Target(DOMAIN + "rule.py", (OFFER_RULES, RULES)),
     Target(DOMAIN + "solved_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "stopping_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "pooled_models.py", ("tests/service/commands/test_pooled_models.py",)),
     Target(DOMAIN + "pooled_tables.py", ("tests/service/commands/test_pooled_models.py",)),
-    Target(DOMAIN + "specification.py", (REQUEST_LIMITS, OFFER_RULES, RULES, VERSIONS)),
+    Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),
     Target(COMMANDS + "decide.py", (RULES, OFFER_DECISIONS, ENGINE, VERSIONS, OVERALL_LIMITS)),
@@ -438,32 +297,11 @@ TARGETS = (
     Target(COMMANDS + "open_loans.py", (OPEN_LOANS,)),
     Target(COMMANDS + "outcomes.py", (OUTCOME_BATCHES, OFFER_DECISIONS, ENGINE)),
     Target(COMMANDS + "transitions.py", (RULES, OFFER_DECISIONS, ENGINE, OVERALL_LIMITS, OPEN_LOANS)),
-    Target(
-        "src/lenience/core/belief.py",
-        (
-            CORE_NUMBERS,
-            "tests/core/test_belief.py",
-        ),
-    ),
+    Target("src/lenience/core/belief.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/bounds.py", ("tests/core/test_belief.py",)),
     Target("src/lenience/core/intervals.py", ("tests/core/test_intervals.py",)),
-    Target(
-        "src/lenience/core/mixture_belief.py",
-        (
-            CORE_NUMBERS,
-            "tests/core/test_mixture_belief.py",
-        ),
-    ),
-    Target(
-        "src/lenience/core/money.py",
-        (
-            CORE_NUMBERS,
-            "tests/core/test_money.py",
-        ),
-    ),
-    Target(
-        "src/lenience/core/offers.py",
-        (CORE_NUMBERS, "tests/core/test_offer_economics.py", "tests/files/test_economics.py"),
-    ),
+    Target("src/lenience/core/mixture_belief.py", ("tests/core/test_mixture_belief.py",)),
+    Target("src/lenience/core/money.py", ("tests/core/test_money.py",)),
+    Target("src/lenience/core/offers.py", ("tests/core/test_offer_economics.py", "tests/files/test_economics.py")),
     Target("src/lenience/core/lattice.py", ("tests/core/test_lattice.py", OPTIMAL, EXPOSURE)),
 )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from benchmarks.mutants.faults import FAULTS
 from benchmarks.mutants.sites import Mutant, mutants_of
-from benchmarks.mutants.targets import PACKAGES, TARGETS, Target
+from benchmarks.mutants.targets import NUMBERS, PACKAGES, TARGETS, Target
 
 ROOT = Path(__file__).parents[2]
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
@@ -95,7 +95,8 @@ def sampled(size: int, seed: int, only: str = "") -> list[Trial]:
                 continue
             small = [Tests(arguments, False) for arguments in target.small]
             # The file's own examples come before other tests.
-            full = [Tests(arguments, True) for arguments in (target.path, *target.tests)]
+            numbers = [NUMBERS[package_of(target.path)]] if package_of(target.path) in NUMBERS else []
+            full = [Tests(arguments, True) for arguments in (target.path, *numbers, *target.tests)]
             trials.append(Trial(mutant.name, mutant.path, faulty, (*small, *full), mutant.line, mutant.function))
     return trials
 

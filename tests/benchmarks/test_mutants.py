@@ -19,7 +19,7 @@ from benchmarks.mutants.overlay import overlay
 from benchmarks.mutants.probe import Probe
 from benchmarks.mutants.sandbox import _mirror
 from benchmarks.mutants.sites import mutants_of
-from benchmarks.mutants.targets import PACKAGES, TARGETS
+from benchmarks.mutants.targets import NUMBERS, PACKAGES, TARGETS
 from benchmarks.mutants.trials import listed, package_of, reasons, sampled
 
 ROOT = Path(__file__).parents[2]
@@ -38,6 +38,7 @@ def test_every_target_has_its_tests() -> None:
         assert (ROOT / target.path).exists(), target.path
         for tests in (*target.small, *target.tests):
             assert (ROOT / tests.split(" ")[0].split("::")[0]).exists(), tests
+    assert all(package in PACKAGES and (ROOT / tests).exists() for package, tests in NUMBERS.items())
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:

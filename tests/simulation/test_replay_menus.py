@@ -14,8 +14,8 @@ from lenience import Discounted, FeaturePolicy, Offers, replay
 from lenience.core.errors import InputError
 from lenience.core.offer_rows import OfferRows
 from lenience.models.bayesian_logistic import BayesianLogistic
-from lenience.policies.features.base import OfferedDecision
 from lenience.policies.features.baselines import GreedyRule
+from lenience.policies.features.decision import OfferedDecision
 from lenience.reports.replay_report import describe_columns
 from lenience.simulation.replay import ONE_BREAK_EVEN, OURS, default_policies
 from lenience.simulation.replay_draws import draw

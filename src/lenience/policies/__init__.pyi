@@ -24,7 +24,6 @@ from .beliefs.persistent import Persistent as Persistent
 from .beliefs.semi_logistic import SemiLogistic as SemiLogistic
 from .beliefs.thompson import Thompson as Thompson
 from .check import PolicyError as PolicyError
-from .features.base import Decision as Decision
 from .features.base import SelectivePolicy as SelectivePolicy
 from .features.baselines import AlwaysRule as AlwaysRule
 from .features.baselines import ConsequentialRule as ConsequentialRule
@@ -34,6 +33,7 @@ from .features.baselines import LinearUpperBoundRule as LinearUpperBoundRule
 from .features.baselines import OptimismRule as OptimismRule
 from .features.baselines import ThompsonRule as ThompsonRule
 from .features.baselines import UpperBoundRule as UpperBoundRule
+from .features.decision import Decision as Decision
 from .features.outcome_matching import UnmatchedOutcomeWarning as UnmatchedOutcomeWarning
 from .features.policy import NeverStartsWarning as NeverStartsWarning
 from .registry import policy_named as policy_named

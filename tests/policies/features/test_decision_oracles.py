@@ -29,6 +29,7 @@ from lenience.policies.features.baseline_rules import (
     beta_acceptance,
 )
 from lenience.policies.features.effective_discount import helped, left, own_discount
+from lenience.policies.features.logistic_rule import ExposureLimits, limits_apply
 from lenience.solvers.stopping.threshold import enclose_threshold
 
 Rows = NDArray[np.float64]
@@ -215,6 +216,10 @@ def test_decisions_with_any_model_are_the_formulas(exposure: float | None) -> No
     assert (held > 0) == (exposure is not None)
 
 
+def limits_of(policy: FeaturePolicy) -> ExposureLimits:
+    return ExposureLimits(policy.objective, policy.table_, policy.exposure, policy.arrivals_)
+
+
 def test_exposure_limits_are_those_at_the_nearest_belief() -> None:
     X, _ = world(rows=60)
     solved = Delayed(COST, 40, 0.3, 0.5).solve(Belief(2, 1), tolerance=1e-4)
@@ -222,17 +227,17 @@ def test_exposure_limits_are_those_at_the_nearest_belief() -> None:
     for n, mean in ((1.0, 0.5), (2.4, 0.5), (9.6, 0.61), (9.6, 0.999), (9.6, 0.001), (30.2, 0.66)):
         k = max(round(n - 2), 0)
         j = min(max(round(mean * (2 + k) - 1), 0), k)
-        assert policy._limit(n, mean, 0.3) == float(solved.exposure(2 + k, 1 + j))
+        assert limits_of(policy).limit(n, mean, 0.3) == float(solved.exposure(2 + k, 1 + j))
     late = Delayed(COST, 40, 0.3, 0.5)
     own = FeaturePolicy(objective=late, random_state=0).fit(X)
     for q, mean in ((0.3, 0.6), (0.4, 0.66), (1.0, 0.68)):  # its own belief, not one of a lattice
         certified = late.for_share(q).enclose(Belief(6.0, 6.0 * mean), tolerance=1e-3)[1]
-        assert own._limit(6.0, mean, q) == pytest.approx(certified, abs=1.5)
-    assert policy._limited()
-    assert own._limited()
+        assert limits_of(own).limit(6.0, mean, q) == pytest.approx(certified, abs=1.5)
+    assert limits_apply(policy.objective, policy.exposure)
+    assert limits_apply(own.objective, own.exposure)
     plain = FeaturePolicy(objective=Discounted(COST, DISCOUNT), random_state=0).fit(X)
-    assert not plain._limited()
-    assert plain._limit(6.0, 0.6, 0.3) == math.inf
+    assert not limits_apply(plain.objective, plain.exposure)
+    assert limits_of(plain).limit(6.0, 0.6, 0.3) == math.inf
 
 
 def test_tables_hold_certified_thresholds() -> None:

@@ -14,7 +14,6 @@ from lenience.core.errors import InputError
 from lenience.core.objective import Objective
 from lenience.core.offer_rows import OfferRows
 from lenience.models import BayesianLogistic, Cells
-from lenience.policies.features.base import OfferedDecision
 from lenience.policies.features.baselines import (
     AlwaysRule,
     ConsequentialRule,
@@ -25,6 +24,7 @@ from lenience.policies.features.baselines import (
     ThompsonRule,
     UpperBoundRule,
 )
+from lenience.policies.features.decision import OfferedDecision
 from lenience.policies.features.policy import NeverStartsWarning
 
 OFFERS = Offers([0.2, 1, 4], [0.7, 0.8, 0.85], currency="$")

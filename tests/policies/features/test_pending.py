@@ -13,6 +13,7 @@ from lenience import Belief, Delayed, Discounted, FeaturePolicy
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
 from lenience.models.neighbours import Neighbours
+from lenience.policies.features.logistic_rule import ExposureLimits
 from lenience.policies.features.outcome_matching import UnmatchedOutcomeWarning
 from lenience.policies.features.policy import NeverStartsWarning
 from rejections import rejected
@@ -103,8 +104,9 @@ def test_limits_are_those_of_an_individuals_own_belief() -> None:
     assert mean.max() < 0.967
     taken = policy.decide(X[:30], time=0.0)
     assert 2 <= taken.sum() < 30
-    assert policy._limit(float(n[0]), float(mean[0]), 0.5) > 0.5
-    assert policy._limit(float(n[0]), 0.4, 0.5) == 0.0  # so far below that no first label pays
+    limits = ExposureLimits(late, policy.table_, None, 30)
+    assert limits.limit(float(n[0]), float(mean[0]), 0.5) > 0.5
+    assert limits.limit(float(n[0]), 0.4, 0.5) == 0.0  # so far below that no first label pays
     accepted = 0
     for i in range(150):
         yes = policy.decide(X[i : i + 1])

@@ -79,7 +79,8 @@ def test_the_compiled_path_is_the_plain_one() -> None:
     policy = FeaturePolicy(objective=GOAL, refresh=False).fit(X).use_reference(X[:100])
     policy.observe(X[:60], np.ones(60), y[:60])
     chances = np.ones(40)
-    quick = policy._decide_logistic(X[60:100], chances, np.full(40, 0.99))
+    decisions = policy._rule().decide(X[60:100], policy._designed_pending(), 0, chances)
+    quick = np.array([(each.accepted, each.propensity, each.mean, each.n, each.discount) for each in decisions])
     slow = policy._decide_any(X[60:100], chances, np.full(40, 0.99))
     below = quick[:, 2] < 0.7
     assert below.any()
@@ -368,10 +369,10 @@ def test_without_exploration_a_rejection_never_turns() -> None:
     X, _ = world()
     with pytest.warns(NeverStartsWarning):
         policy = FeaturePolicy(BayesianLogistic(), Discounted(0.95, 0.5), explore=0.0).fit(X)
-    out = policy._decide_logistic(X[:50], np.zeros(50), np.full(50, 0.5))
-    rejected_rows = out[:, 1] == 0.0
-    assert rejected_rows.any()
-    assert np.all(out[rejected_rows, 0] == 0.0)
+    decisions = policy._rule().decide(X[:50], policy._designed_pending(), 0, np.zeros(50))
+    rejected_rows = [each for each in decisions if each.propensity == 0.0]
+    assert rejected_rows
+    assert not any(each.accepted for each in rejected_rows)
 
 
 def test_reference_rows_follow_single_labels_under_known_directions() -> None:
@@ -381,7 +382,7 @@ def test_reference_rows_follow_single_labels_under_known_directions() -> None:
     for i in range(20):
         if policy.decide(X[i : i + 1])[0]:
             policy.observe(X[i : i + 1], [True], y[i : i + 1])
-            fresh = ReferenceLogOdds(policy.model_, policy.reference_)
+            fresh = ReferenceLogOdds(policy.model_.belief_, policy.reference_)
             assert policy._projected().v == pytest.approx(fresh.v, abs=1e-9)
     assert policy.model_.labels_ > 2
 
@@ -395,11 +396,11 @@ def test_the_log_odds_of_the_reference_rows_stay_up_to_date() -> None:
         if policy.decide(row)[0]:
             policy.observe(row, [True], [float(rng.random() < 0.6)])
     assert policy._log_odds is not None
-    fresh = ReferenceLogOdds(policy.model_, policy.reference_)
+    fresh = ReferenceLogOdds(policy.model_.belief_, policy.reference_)
     assert np.array_equal(policy._log_odds.design, fresh.design)
     assert policy._log_odds.m == pytest.approx(fresh.m, abs=1e-9)
     assert policy._log_odds.v == pytest.approx(fresh.v, abs=1e-9)
     policy.observe(X[:3], [True] * 3, [1, 0, 1])  # several labels at once
     assert policy.beliefs(X[:1])[0][0] > 0
     again = policy._projected()
-    assert again.m == pytest.approx(ReferenceLogOdds(policy.model_, policy.reference_).m, abs=1e-12)
+    assert again.m == pytest.approx(ReferenceLogOdds(policy.model_.belief_, policy.reference_).m, abs=1e-12)

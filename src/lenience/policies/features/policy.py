@@ -26,14 +26,12 @@ is what people like x have at stake, and I comes from a table for the population
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.compiled import compiled
 from lenience.core.errors import InputError
 from lenience.core.formatting import count, percents, plural
 from lenience.core.offer_rows import OfferRows
@@ -41,23 +39,29 @@ from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import FeatureModel, is_missing
-from lenience.models.gaussian import belief_size
-from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
+from lenience.models.logistic_belief import LogisticBelief
 from lenience.models.logistic_estimator import LogisticEstimator
-from lenience.policies.features.base import Decision, OfferedDecision, SelectivePolicy
+from lenience.policies.features.base import SelectivePolicy
+from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.policies.features.effective_discount import (
     lenient,
     offer_shares,
     own_discount,
-    q_and_h,
     shares,
     stretched,
 )
-from lenience.policies.features.offer_decisions import FIELDS, ReferenceOffers, best_offer, decide_offer_rows
+from lenience.policies.features.logistic_rule import (
+    ExposureLimits,
+    LogisticRule,
+    decision_table,
+    label_unit,
+    limits_apply,
+    offered_decision,
+)
+from lenience.policies.features.offer_decisions import FIELDS, ReferenceOffers, best_offer
 from lenience.policies.features.reference_set import ReferenceLogOdds
-from lenience.solvers.delayed.limit_table import exposure_limit
-from lenience.solvers.offers.label_table import LabelTable, label_table
-from lenience.solvers.stopping.threshold_table import ThresholdTable, look_up, threshold_table
+from lenience.solvers.offers.label_table import LabelTable
+from lenience.solvers.stopping.threshold_table import ThresholdTable
 
 REFERENCE = 100
 
@@ -309,16 +313,18 @@ class FeaturePolicy(SelectivePolicy):
         if self.exposure is not None and not hasattr(self.exposure, "exposure"):
             real("exposure", self.exposure, least=0)
         self.cost_ = self._break_even()
-        most = min(self.objective.discount_at(0), 1.0 - 1e-9)
+        table: Any = decision_table(self.objective)
         if self.objective.offers is None:
-            self.table_: ThresholdTable = threshold_table(self.cost_, most)
+            self.table_: ThresholdTable = table
         else:
-            self.label_table_: LabelTable = label_table(self.objective.offers, most)
+            self.label_table_: LabelTable = table
         pick = np.arange(len(rows)) if len(rows) <= size else self._random.choice(len(rows), size, replace=False)
         self._reference(rows[pick], None if offers is None else offers.pick(pick))
 
     def _ready(self) -> None:
         """Warn if nobody would be accepted before the first label, because then no label ever comes."""
+        if isinstance(self.model_, LogisticEstimator):
+            self._projected()  # From here on every label moves them.
         if self.labels_ or self.explore:
             return
         chances = np.ones(len(self.reference_))
@@ -337,7 +343,7 @@ class FeaturePolicy(SelectivePolicy):
 
     def _late_reason(self) -> str:
         """Return a sentence about late outcomes where limits apply, with a space after it."""
-        if not self._limited():
+        if not limits_apply(self.objective, self.exposure):
             return ""
         if self.exposure is not None:
             return "The limits given with exposure= count as well. "
@@ -386,116 +392,43 @@ class FeaturePolicy(SelectivePolicy):
                 self.reference_[at] = row
                 self._oldest += 1
                 if self._log_odds is not None:
-                    self._log_odds.replace(self.model_, at, row)
+                    self._log_odds.replace(self.model_.belief_, at, row)
             if offers is not None:
                 self._brought.put(at, offers, i, self.objective.offers)
 
     def _decide(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], offers: OfferRows | None
     ) -> list[Decision]:
+        if isinstance(self.model_, LogisticEstimator) and (offers is None or self.exposure is None):
+            return self._rule().decide(rows, self._designed_pending(), self.arrivals_, chances, offers)
         gammas = np.array([self._discount(i) for i in range(len(rows))])
         if offers is not None:
-            if isinstance(self.model_, LogisticEstimator) and self.exposure is None:
-                table = self._decide_logistic_offers(rows, chances, gammas, offers)
-            else:
-                table = self._decide_any_offers(rows, chances, gammas, offers)
-            return [self._offered(i, fields.tolist(), offers) for i, fields in enumerate(table)]
-        if not isinstance(self.model_, LogisticEstimator):
-            table = self._decide_any(rows, chances, gammas)
-        elif self._limited():
-            table = self._decide_logistic_limited(rows, chances, gammas)
-        else:
-            table = self._decide_logistic(rows, chances, gammas)[:, :7]
+            table = self._decide_any_offers(rows, chances, gammas, offers)
+            return [offered_decision(self.arrivals_ + i, fields.tolist(), offers) for i, fields in enumerate(table)]
+        table = self._decide_any(rows, chances, gammas)
         return [
             Decision(self.arrivals_ + i, bool(fields[0] > 0), *(float(field) for field in fields[1:]))
             for i, fields in enumerate(table)
         ]
 
-    def _decide_logistic(
-        self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Decide with a Bayesian logistic regression, in compiled code."""
-        return self._run_logistic(self.model_.design(rows), *self._designed_pending(len(rows)), gammas, chances)
-
-    def _decide_logistic_limited(
-        self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Decide with a Bayesian logistic regression and exposure limits, which may need a solve for each row."""
-        design = self.model_.design(rows)
-        pending, waiting = self._designed_pending(len(rows))
-        out = np.empty((len(rows), 7))
-        for i in range(len(rows)):
-            one = slice(i, i + 1)
-            _, counted, mean, n, discount, _, near, q, left, explored = self._run_logistic(
-                design[one], pending[: waiting + 1], waiting, gammas[one], np.ones(1)
-            )[0].tolist()
-            if self.exposure is None:
-                # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
-                accept = counted >= 1.0 or self._below_limit(mean, n, discount, q, left, explored)
-            else:
-                accept = self._below_limit(mean, n, discount, q, left, near)
-            out[i] = self._limited_decision(accept, float(chances[i]), mean, n, discount, left, near)
-            if out[i, 0]:
-                pending[waiting] = design[i]
-                waiting += 1
-        return out
-
-    def _run_logistic(
-        self,
-        design: NDArray[np.float64],
-        pending: NDArray[np.float64],
-        waiting: int,
-        gammas: NDArray[np.float64],
-        chances: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Run the compiled decisions on rows of the design."""
-        model, reference = self.model_, self._projected()
-        out = np.empty((len(design), 10))
-        decide_rows(
-            design,
-            model.weights_,
-            model.means_,
-            model.covariances_,
-            reference.design,
-            reference.m,
-            reference.v,
-            pending,
-            waiting,
-            gammas,
-            chances,
-            float(self.explore),
-            *self.table_,
-            out,
-        )
-        return out
+    def _rule(self) -> LogisticRule:
+        """Return the rule of a logistic regression as it is now."""
+        brought = None if self.objective.offers is None else self._brought
+        table: Any = self.table_ if self.objective.offers is None else self.label_table_
+        belief: LogisticBelief = self.model_.belief_
+        return LogisticRule(belief, self._projected(), self.objective, table, brought, self.explore, self.exposure)
 
     def _projected(self) -> ReferenceLogOdds:
         """Return the log-odds of the reference rows."""
         if self._log_odds is None:
-            self._log_odds = ReferenceLogOdds(self.model_, self.reference_)
+            self._log_odds = ReferenceLogOdds(self.model_.belief_, self.reference_)
         return self._log_odds
 
-    def _designed_pending(self, rows: int) -> tuple[NDArray[np.float64], int]:
-        """Return the design of the pending acceptances, with room for ``rows`` more, and their number."""
+    def _designed_pending(self) -> NDArray[np.float64]:
+        """Return the design of the pending acceptances."""
         waiting = [row for _, row in self._pending_outcomes.pending.values()]
-        pending = np.zeros((len(waiting) + rows, self.model_.means_.shape[1]))
-        if waiting:
-            pending[: len(waiting)] = self.model_.design(np.array(waiting))
-        return pending, len(waiting)
-
-    def _decide_logistic_offers(
-        self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64], offers: OfferRows
-    ) -> NDArray[np.float64]:
-        """Decide offers with a Bayesian logistic regression, in compiled code."""
-        model, reference = self.model_, self._projected()
-        pending, waiting = self._designed_pending(len(rows))
-        out = np.empty((len(rows), FIELDS))
-        arguments: list[Any] = [
-            reference.design, reference.m, reference.v, *self._brought, pending, waiting, gammas, chances,
-            float(self.explore), self._unit(), *offers, *self.label_table_[1:], out,
-        ]  # fmt: skip
-        decide_offer_rows(model.design(rows), model.weights_, model.means_, model.covariances_, *arguments)
-        return out
+        empty: NDArray[np.float64] = np.empty((0, self.model_.means_.shape[1]))
+        return self.model_.design(np.array(waiting)) if waiting else empty
 
     def _decide_any_offers(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64], offers: OfferRows
@@ -507,7 +440,8 @@ class FeaturePolicy(SelectivePolicy):
         like = self.model_.likeness(rows, self.reference_)
         near = self._similar_pending(rows, explored=False)
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
-        unit = self._unit() / self.label_table_.unit
+        unit = label_unit(self.objective) / self.label_table_.unit
+        limits = ExposureLimits(self.objective, None, self.exposure, self.arrivals_)
         out = np.empty((len(rows), FIELDS))
         for i in range(len(rows)):
             own = (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
@@ -521,26 +455,13 @@ class FeaturePolicy(SelectivePolicy):
             label = unit * stake * left * float(self.label_table_.label_value(counted, where, discount))
             best = best_offer(offers.amount, offers.cost, offers.start[i], offers.start[i + 1], mean[i])
             profit = offers.amount[best] * (mean[i] - offers.cost[best])
-            below = self.exposure is None or pending < self._limit(float(n[i]), float(mean[i]), q)
+            below = self.exposure is None or pending < limits.limit(float(n[i]), float(mean[i]), q)
             propensity = 1.0 if profit > 0.0 or (profit + label > 0.0 and below) else float(self.explore)
             taken = chances[i] < propensity
             out[i] = taken, propensity, mean[i], n[i], discount, pending, best, label
             if taken:
                 near[i + 1 :] += among[i + 1 :, i]
         return out
-
-    def _unit(self) -> float:
-        """Return the population's mean amount, times what is left of a label's value if it comes late."""
-        rate, delay = self.objective.discount_rate, self.objective.label_delay
-        return float(self.objective.offers.mean_amount / (1.0 + (rate * delay if delay else 0.0)))
-
-    def _offered(self, i: int, fields: list[float], offers: OfferRows) -> OfferedDecision:
-        """Return the decision on a row from its fields."""
-        taken, propensity, mean, n, discount, pending, best, label = fields
-        return OfferedDecision(
-            self.arrivals_ + i, taken > 0, propensity, mean, n, discount, None, pending,
-            amount=float(offers.amount[int(best)]), cost=float(offers.cost[int(best)]), label_value=label,
-        )  # fmt: skip
 
     def _decide_any(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]
@@ -552,7 +473,9 @@ class FeaturePolicy(SelectivePolicy):
         spread = np.maximum(rate * (1.0 - rate), 1e-12)
         distance, resolved = (rate - cost) ** 2 * (size + 1.0) / spread, 1.0 / (size + 2.0)
         like = self.model_.likeness(rows, self.reference_)
-        explored = self.exposure is None and self._limited()
+        limited = limits_apply(self.objective, self.exposure)
+        limits = ExposureLimits(self.objective, self.table_, self.exposure, self.arrivals_)
+        explored = self.exposure is None and limited
         near = self._similar_pending(rows, explored)
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
         out = np.empty((len(rows), 7))
@@ -561,10 +484,12 @@ class FeaturePolicy(SelectivePolicy):
             q, h, left = shares(like[i], rate, distance, resolved, own, 1.0 / (n[i] + 2.0), cost)
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])
-            if self._limited():
+            if limited:
                 size, expected = float(n[i]), float(mean[i])
-                accept = self._below_limit(expected, size, discount, q, left, pending)
-                out[i] = self._limited_decision(accept, float(chances[i]), expected, size, discount, left, pending)
+                accept = limits.accept(expected, size, discount, q, left, pending)
+                out[i] = limits.fields(
+                    accept, float(chances[i]), float(self.explore), expected, size, discount, left, pending
+                )
             else:
                 threshold = lenient(cost, float(self.table_.threshold(n[i] + pending, discount)), left)
                 propensity = 1.0 if mean[i] > cost or mean[i] > threshold else float(self.explore)
@@ -572,25 +497,6 @@ class FeaturePolicy(SelectivePolicy):
             if out[i, 0] and not (explored and mean[i] > cost):
                 near[i + 1 :] += among[i + 1 :, i]
         return out
-
-    def _below_limit(self, mean: float, n: float, discount: float, q: float, left: float, pending: float) -> bool:
-        """Return whether to accept at a belief with this many similar acceptances pending."""
-        if mean > self.cost_:
-            return True
-        threshold = lenient(self.cost_, float(self.table_.threshold(n, discount)), left)
-        return mean > threshold and pending < self._limit(n, mean, q)
-
-    def _limited_decision(
-        self, accept: bool, chance: float, mean: float, n: float, discount: float, left: float, pending: float
-    ) -> tuple[float, ...]:
-        """Return the fields of a decision with exposure limits."""
-        threshold = lenient(self.cost_, float(self.table_.threshold(n, discount)), left)
-        propensity = 1.0 if accept else float(self.explore)
-        return float(chance < propensity), propensity, mean, n, discount, threshold, pending
-
-    def _limited(self) -> bool:
-        """Return whether exposure limits apply."""
-        return self.exposure is not None or self.objective.label_delay > 0.0
 
     def _similar_pending(self, rows: NDArray[np.float64], explored: bool) -> NDArray[np.float64]:
         """Return the effective number pending for each row; ``explored``: only those not above the break-even."""
@@ -601,22 +507,6 @@ class FeaturePolicy(SelectivePolicy):
             return np.zeros(len(rows))
         return np.asarray(self.model_.likeness(rows, waiting).sum(axis=1))
 
-    def _limit(self, n: float, mean: float, q: float) -> float:
-        """Return how many like x may be pending at x's belief, if people like x are a share q of the arrivals."""
-        solved = self.exposure
-        if solved is None:
-            if not self.objective.label_delay:
-                return math.inf
-            arrivals = (self.objective.arrivals or 1.0) * self.objective.label_delay
-            discounting = arrivals * (1.0 / max(self._discount(), 1e-9) - 1.0)
-            return exposure_limit(n, mean, self.cost_, q * arrivals, discounting)
-        if not hasattr(solved, "exposure"):
-            return float(solved)
-        prior = solved.prior
-        k = max(round(n - prior.n), 0)
-        j = min(max(round(mean * (prior.n + k) - prior.s), 0), k)
-        return float(solved.exposure(prior.n + k, prior.s + j))
-
 
 def _without(missing: list[str]) -> str:
     """Return a phrase that lists missing features."""
@@ -626,76 +516,3 @@ def _without(missing: list[str]) -> str:
 def _with(unseen: list[str]) -> str:
     """Return a phrase that lists unseen categories."""
     return f", with the unseen {plural(len(unseen), 'category', 'categories')} {', '.join(unseen)}" if unseen else ""
-
-
-@compiled
-def decide_rows(
-    X: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    means: NDArray[np.float64],
-    covariances: NDArray[np.float64],
-    R: NDArray[np.float64],
-    reference_m: NDArray[np.float64],
-    reference_v: NDArray[np.float64],
-    pending: NDArray[np.float64],
-    waiting: int,
-    gammas: NDArray[np.float64],
-    chances: NDArray[np.float64],
-    explore: float,
-    cost: float,
-    n0: float,
-    n_step: float,
-    g0: float,
-    g_step: float,
-    f: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
-    """Decide rows in turn. Write accepted, propensity, p̂, n, γ′, c_n and the effective pending of each.
-
-    Three more columns serve exposure limits: q, the share of the leniency that is left, and the effective pending of
-    those who are not above the break-even.
-    ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds.
-    """
-    several, size = means.shape
-    m, v, p, s = np.empty((4, several))
-    U = np.empty((several, size))
-    pending_m, pending_v, pending_p, pending_s = np.empty((4, pending.shape[0], several))
-    rates, spreads = np.empty((2, pending.shape[0]))
-    project_rows(pending[:waiting], means, covariances, pending_m, pending_v)
-    for k in range(waiting):
-        rates[k], spreads[k] = mixed_roughly(weights, pending_m[k], pending_v[k], pending_p[k], pending_s[k])
-    for i in range(X.shape[0]):
-        project_all(X[i], means, covariances, m, v, U)
-        mean, variance = mixed(weights, m, v, p, s)
-        n = belief_size(mean, variance)
-        q, h, left = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
-        rough, spread = mixed_roughly(weights, m, v, p, s)
-        near = 0.0
-        below = 0.0
-        for k in range(waiting):
-            like = liken(
-                pending[k], pending_v[k], pending_p[k], pending_s[k], rates[k], spreads[k],
-                weights, v, U, p, s, rough, spread,
-            )  # fmt: skip
-            near += like
-            if rates[k] <= cost:
-                below += like
-        discount = own_discount(gammas[i], q, h)
-        threshold = lenient(cost, look_up(cost, n0, n_step, g0, g_step, f, n + near, discount), left)
-        propensity = 1.0 if mean > cost or mean > threshold else explore
-        taken = chances[i] < propensity
-        out[i, 0] = 1.0 if taken else 0.0
-        out[i, 1] = propensity
-        out[i, 2] = mean
-        out[i, 3] = n
-        out[i, 4] = discount
-        out[i, 5] = threshold
-        out[i, 6] = near
-        out[i, 7] = q
-        out[i, 8] = left
-        out[i, 9] = below
-        if taken:
-            pending[waiting] = X[i]
-            pending_v[waiting], pending_p[waiting], pending_s[waiting] = v, p, s
-            rates[waiting], spreads[waiting] = rough, spread
-            waiting += 1

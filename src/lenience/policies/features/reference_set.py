@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import exactly_compiled
 from lenience.models.hypotheses import project_rows
-from lenience.models.logistic_belief import LabelChange
-from lenience.models.logistic_estimator import LogisticEstimator
+from lenience.models.logistic_belief import LabelChange, LogisticBelief
 
 Rows = NDArray[np.float64]
 
@@ -27,16 +26,16 @@ Rows = NDArray[np.float64]
 class ReferenceLogOdds:
     """The design and the moments of the log-odds of reference rows, one column of moments per hypothesis."""
 
-    def __init__(self, model: LogisticEstimator, rows: Rows) -> None:
-        self.design = model.design(rows)
-        self.m, self.v = np.empty((2, len(rows), len(model.weights_)))
-        project_rows(self.design, model.means_, model.covariances_, self.m, self.v)
+    def __init__(self, belief: LogisticBelief, rows: Rows) -> None:
+        self.design = belief.design.rows(rows)
+        self.m, self.v = np.empty((2, len(rows), len(belief.weights)))
+        project_rows(self.design, belief.means, belief.covariances, self.m, self.v)
 
-    def replace(self, model: LogisticEstimator, at: int, row: Rows) -> None:
+    def replace(self, belief: LogisticBelief, at: int, row: Rows) -> None:
         """Put another row in the place of one."""
-        self.design[at] = model.design(row[None])[0]
+        self.design[at] = belief.design.rows(row[None])[0]
         one = slice(at, at + 1)
-        project_rows(self.design[one], model.means_, model.covariances_, self.m[one], self.v[one])
+        project_rows(self.design[one], belief.means, belief.covariances, self.m[one], self.v[one])
 
     def follow(self, change: LabelChange) -> None:
         """Take in a label that the model has learnt."""

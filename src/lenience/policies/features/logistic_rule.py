@@ -1,0 +1,232 @@
+"""LogisticRule: decisions of a logistic model, as a function of what it knows and of who is pending.
+
+It has the belief about coefficients, the reference rows, the objective with its tables, and nothing else: no log, no
+random numbers and no scikit-learn. :class:`~lenience.FeaturePolicy` decides with it, and so does whoever restores a
+stored policy, so both give the same decisions bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.core.objective import Objective
+from lenience.core.offer_rows import OfferRows
+from lenience.models.logistic_belief import LogisticBelief
+from lenience.policies.features.decision import Decision, OfferedDecision
+from lenience.policies.features.effective_discount import lenient
+from lenience.policies.features.offer_decisions import FIELDS, ReferenceOffers, decide_offer_rows
+from lenience.policies.features.reference_set import ReferenceLogOdds
+from lenience.policies.features.row_decisions import decide_rows
+from lenience.solvers.delayed.limit_table import exposure_limit
+from lenience.solvers.offers.label_table import LabelTable, label_table
+from lenience.solvers.stopping.threshold_table import ThresholdTable, threshold_table
+
+Rows = NDArray[np.float64]
+Table = ThresholdTable | LabelTable
+
+
+def decision_table(objective: Objective) -> Table:
+    """Return the table that decisions of an objective need: minimum rates, or values of a label with offers."""
+    most = min(objective.discount_at(0), 1.0 - 1e-9)
+    if objective.offers is None:
+        return threshold_table(objective.cost, most)
+    return label_table(objective.offers, most)
+
+
+class LogisticRule:
+    """What a decision about one row needs, apart from the row and the pending ones.
+
+    Parameters
+    ----------
+    belief
+        The belief about the coefficients.
+    reference
+        The rows that represent the population.
+    objective
+        The objective.
+    table
+        What :func:`decision_table` returns.
+    brought
+        What the reference rows bring, if the objective has offers.
+    explore
+        The probability of accepting those whom the policy would reject.
+    exposure
+        A limit of similar acceptances pending, or a solved policy with limits; None for those of the objective.
+    """
+
+    def __init__(
+        self,
+        belief: LogisticBelief,
+        reference: ReferenceLogOdds,
+        objective: Objective,
+        table: Table,
+        brought: ReferenceOffers | None = None,
+        explore: float = 0.0,
+        exposure: Any = None,
+    ) -> None:
+        self.belief = belief
+        self.reference = reference
+        self.objective = objective
+        self.table: Any = table
+        self.brought = brought
+        self.explore = float(explore)
+        self.exposure = exposure
+
+    def decide(
+        self, rows: Rows, pending: Rows, arrivals: int, chances: Rows, offers: OfferRows | None = None
+    ) -> list[Decision]:
+        """Decide rows in turn. Those accepted here are pending for those who come later.
+
+        Parameters
+        ----------
+        rows
+            Rows of numbers.
+        pending
+            The design of the accepted rows without an outcome.
+        arrivals
+            How many were decided before.
+        chances
+            A uniform random number for each row. With 1, nobody is accepted at random.
+        offers
+            What each row asks for, if the objective has offers.
+        """
+        design = self.belief.design.rows(rows)
+        waiting = len(pending)
+        room = np.zeros((waiting + len(rows), design.shape[1]))
+        room[:waiting] = pending
+        gammas = np.array([self.objective.discount_at(arrivals + i) for i in range(len(rows))])
+        if offers is not None:
+            fields = self._offers(design, room, waiting, gammas, chances, offers)
+            return [offered_decision(arrivals + i, each.tolist(), offers) for i, each in enumerate(fields)]
+        if limits_apply(self.objective, self.exposure):
+            fields = self._limited(design, room, waiting, gammas, chances, arrivals)
+        else:
+            fields = self._run(design, room, waiting, gammas, chances)[:, :7]
+        return [
+            Decision(arrivals + i, bool(each[0] > 0), *(float(field) for field in each[1:]))
+            for i, each in enumerate(fields)
+        ]
+
+    def _run(self, design: Rows, pending: Rows, waiting: int, gammas: Rows, chances: Rows) -> Rows:
+        """Run the compiled decisions on rows of the design."""
+        known, reference = self.belief, self.reference
+        out = np.empty((len(design), 10))
+        arguments: list[Any] = [
+            reference.design, reference.m, reference.v, pending, waiting, gammas, chances, self.explore,
+            *self.table, out,
+        ]  # fmt: skip
+        decide_rows(design, known.weights, known.means, known.covariances, *arguments)
+        return out
+
+    def _limited(self, design: Rows, pending: Rows, waiting: int, gammas: Rows, chances: Rows, arrivals: int) -> Rows:
+        """Decide with exposure limits, which may need a solve for each row."""
+        out = np.empty((len(design), 7))
+        limits = ExposureLimits(self.objective, self.table, self.exposure, arrivals)
+        for i in range(len(design)):
+            one = slice(i, i + 1)
+            _, counted, mean, n, discount, _, near, q, left, explored = self._run(
+                design[one], pending[: waiting + 1], waiting, gammas[one], np.ones(1)
+            )[0].tolist()
+            if self.exposure is None:
+                # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
+                accept = counted >= 1.0 or limits.accept(mean, n, discount, q, left, explored)
+            else:
+                accept = limits.accept(mean, n, discount, q, left, near)
+            out[i] = limits.fields(accept, float(chances[i]), self.explore, mean, n, discount, left, near)
+            if out[i, 0]:
+                pending[waiting] = design[i]
+                waiting += 1
+        return out
+
+    def _offers(
+        self, design: Rows, pending: Rows, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows
+    ) -> Rows:
+        """Run the compiled decisions on offers."""
+        known, reference = self.belief, self.reference
+        out = np.empty((len(design), FIELDS))
+        arguments: list[Any] = [
+            reference.design, reference.m, reference.v, *(self.brought or ()), pending, waiting, gammas, chances,
+            self.explore, label_unit(self.objective), *offers, *self.table[1:], out,
+        ]  # fmt: skip
+        decide_offer_rows(design, known.weights, known.means, known.covariances, *arguments)
+        return out
+
+
+class ExposureLimits:
+    """How many like x may be pending where outcomes come late or a limit is given.
+
+    Parameters
+    ----------
+    objective
+        The objective.
+    table
+        The minimum rates; None with offers.
+    exposure
+        A limit, a solved policy with limits, or None for those of the objective.
+    arrivals
+        How many were decided before.
+    """
+
+    def __init__(self, objective: Objective, table: Any, exposure: Any, arrivals: int) -> None:
+        self.objective = objective
+        self.table = table
+        self.exposure = exposure
+        self.discount = float(objective.discount_at(arrivals))
+
+    def accept(self, mean: float, n: float, discount: float, q: float, left: float, pending: float) -> bool:
+        """Return whether to accept at a belief with this many similar acceptances pending."""
+        cost = self.objective.cost
+        if mean > cost:
+            return True
+        threshold = lenient(cost, float(self.table.threshold(n, discount)), left)
+        return mean > threshold and pending < self.limit(n, mean, q)
+
+    def fields(
+        self, accept: bool, chance: float, explore: float, mean: float, n: float, discount: float, left: float,
+        pending: float,
+    ) -> tuple[float, ...]:  # fmt: skip
+        """Return the fields of a decision with exposure limits."""
+        threshold = lenient(self.objective.cost, float(self.table.threshold(n, discount)), left)
+        propensity = 1.0 if accept else explore
+        return float(chance < propensity), propensity, mean, n, discount, threshold, pending
+
+    def limit(self, n: float, mean: float, q: float) -> float:
+        """Return how many like x may be pending at x's belief, if people like x are a share q of the arrivals."""
+        solved = self.exposure
+        if solved is None:
+            if not self.objective.label_delay:
+                return math.inf
+            arrivals = (self.objective.arrivals or 1.0) * self.objective.label_delay
+            discounting = arrivals * (1.0 / max(self.discount, 1e-9) - 1.0)
+            return exposure_limit(n, mean, self.objective.cost, q * arrivals, discounting)
+        if not hasattr(solved, "exposure"):
+            return float(solved)
+        prior = solved.prior
+        k = max(round(n - prior.n), 0)
+        j = min(max(round(mean * (prior.n + k) - prior.s), 0), k)
+        return float(solved.exposure(prior.n + k, prior.s + j))
+
+
+def limits_apply(objective: Objective, exposure: Any) -> bool:
+    """Return whether exposure limits apply."""
+    return exposure is not None or objective.label_delay > 0.0
+
+
+def label_unit(objective: Objective) -> float:
+    """Return the population's mean amount, times what is left of a label's value if it comes late."""
+    rate, delay, offers = objective.discount_rate, objective.label_delay, objective.offers
+    late = rate * delay if rate is not None and delay else 0.0
+    return float((1.0 if offers is None else offers.mean_amount) / (1.0 + late))
+
+
+def offered_decision(arrival: int, fields: list[float], offers: OfferRows) -> OfferedDecision:
+    """Return the decision on an offer from the fields of its row."""
+    taken, propensity, mean, n, discount, pending, best, label = fields
+    return OfferedDecision(
+        arrival, taken > 0, propensity, mean, n, discount, None, pending,
+        amount=float(offers.amount[int(best)]), cost=float(offers.cost[int(best)]), label_value=label,
+    )  # fmt: skip

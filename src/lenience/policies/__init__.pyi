@@ -34,6 +34,7 @@ from .features.baselines import OptimismRule as OptimismRule
 from .features.baselines import ThompsonRule as ThompsonRule
 from .features.baselines import UpperBoundRule as UpperBoundRule
 from .features.decision import Decision as Decision
+from .features.feature_rule import FeatureRule as FeatureRule
 from .features.outcome_matching import UnmatchedOutcomeWarning as UnmatchedOutcomeWarning
 from .features.policy import NeverStartsWarning as NeverStartsWarning
 from .registry import policy_named as policy_named

@@ -30,6 +30,7 @@ from lenience.models.cells import Cells
 from lenience.models.feature_estimator import BaseEstimator, numbers, plain
 from lenience.models.feature_model import FeatureModel, is_missing
 from lenience.policies.features.decision import Decision, OfferedDecision
+from lenience.policies.features.declared import DeclaredFeatures
 from lenience.policies.features.outcome_matching import PendingOutcomes, checked_arrivals, one_per_row
 from lenience.policies.features.unseen import UnseenCategories, dense
 
@@ -42,7 +43,7 @@ class SelectivePolicy(BaseEstimator):
     random_state: Any
     n_features_in_: int
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, offers: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None, offers: Any = None) -> Self:
         """Start afresh from rows of features (the reference set) and from those of their outcomes that are known.
 
         Parameters
@@ -88,6 +89,9 @@ class SelectivePolicy(BaseEstimator):
         self._latest = 0
         self._random = check_random_state(self.random_state)
         self.transformer_, self.model_ = _parts(self.model)
+        declared = self._declared()
+        if declared is not None:
+            self.transformer_ = declared
         if self.model_ is None:
             self.model_ = self._default_model()
         if hasattr(self.model_, "centre_on"):
@@ -95,7 +99,9 @@ class SelectivePolicy(BaseEstimator):
         rows = self._raw(X, reset=True)
         if self.transformer_ is not None:
             encoded = dense(self.transformer_.fit_transform(rows))
-            self._unseen = UnseenCategories(self.transformer_, self._names())
+            self._unseen = UnseenCategories(self.transformer_, self._names()) if declared is None else declared
+            if declared is not None and hasattr(self.model_, "name_columns"):
+                self.model_.name_columns(declared.encoded_names())
             rows = self._unseen.counted(rows, encoded)
             if self._unseen.blocks and not rows[:, -1].any() and hasattr(self.model_, "spare"):
                 self.model_.spare(1)
@@ -116,7 +122,7 @@ class SelectivePolicy(BaseEstimator):
 
     def decide(
         self,
-        X: ArrayLike,
+        X: Any,
         time: float | None = None,
         chances: NDArray[np.float64] | None = None,
         offers: Any = None,
@@ -179,9 +185,7 @@ class SelectivePolicy(BaseEstimator):
         self._arrived(rows, brought)
         return accepted
 
-    def observe(
-        self, X: ArrayLike, accepted: ArrayLike, outcomes: ArrayLike, arrivals: ArrayLike | None = None
-    ) -> Self:
+    def observe(self, X: Any, accepted: ArrayLike, outcomes: ArrayLike, arrivals: ArrayLike | None = None) -> Self:
         """Learn from outcomes of accepted individuals. Rows without a known outcome stay pending.
 
         With ``arrivals`` each outcome is matched to its decision: repeated outcomes are skipped, and impossible ones
@@ -271,7 +275,7 @@ class SelectivePolicy(BaseEstimator):
 
         return to_frame(log_rows(self.log_, self._pending_outcomes.outcomes, X), backend)
 
-    def use_reference(self, X: ArrayLike, offers: Any = None) -> Self:
+    def use_reference(self, X: Any, offers: Any = None) -> Self:
         """Replace the rows that represent the population.
 
         Parameters
@@ -297,7 +301,7 @@ class SelectivePolicy(BaseEstimator):
         self._reference(rows, None if offers is None else self._offer_rows(offers, len(rows)))
         return self
 
-    def predict(self, X: ArrayLike, offers: Any = None) -> NDArray[np.int64]:
+    def predict(self, X: Any, offers: Any = None) -> NDArray[np.int64]:
         """Return who would be accepted now, each as if alone.
 
         Parameters
@@ -323,7 +327,7 @@ class SelectivePolicy(BaseEstimator):
         """
         return (self.propensity(X, offers) >= 0.5).astype(np.int64)
 
-    def propensity(self, X: ArrayLike, offers: Any = None) -> NDArray[np.float64]:
+    def propensity(self, X: Any, offers: Any = None) -> NDArray[np.float64]:
         """Return the probability with which each row would be accepted now, as if alone. Nothing is logged or changed.
 
         Parameters
@@ -351,7 +355,7 @@ class SelectivePolicy(BaseEstimator):
         brought = self._offer_rows(offers, len(rows))
         return np.array([self._alone(rows, i, brought).propensity for i in range(len(rows))])
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the estimated probabilities of failure and success.
 
         Parameters
@@ -378,7 +382,7 @@ class SelectivePolicy(BaseEstimator):
         mean = self.model_.beliefs(rows)[1]
         return np.column_stack((1.0 - mean, mean))
 
-    def beliefs(self, X: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def beliefs(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the belief at each row.
 
         Parameters
@@ -430,6 +434,19 @@ class SelectivePolicy(BaseEstimator):
     def _default_model(self) -> FeatureModel:
         """Return one Gaussian belief, centred so that a typical individual is at the break-even."""
         return single_gaussian(self._break_even())
+
+    def _declared(self) -> DeclaredFeatures | None:
+        """Return the declared columns; None without."""
+        columns = getattr(self, "columns", None)
+        if columns is None:
+            return None
+        if self.transformer_ is not None:
+            raise InputError.because(
+                "must not be given with a Pipeline, which makes columns of its own",
+                "columns",
+                code="conflicting_fields",
+            )
+        return DeclaredFeatures(columns)
 
     def _check_objective(self) -> None:
         """Raise InputError if the policy cannot use the objective."""
@@ -527,10 +544,14 @@ class SelectivePolicy(BaseEstimator):
         if after is not None:
             self._pending_outcomes.expire(now, after)
 
-    def _raw(self, X: ArrayLike, reset: bool) -> Any:
+    def _raw(self, X: Any, reset: bool) -> Any:
         """Return the rows, checked. Frames stay frames, because a transformer may select their columns by name."""
         from sklearn.utils.validation import validate_data
 
+        if isinstance(self.transformer_, DeclaredFeatures):
+            names = self.transformer_.names
+            self.n_features_in_, self.feature_names_in_ = len(names), np.array(names, dtype=object)
+            return self.transformer_.applicants(X)
         if self.transformer_ is None:
             return numbers(self, self.model_.coded(X) if isinstance(self.model_, Cells) else X, reset=reset)
         return validate_data(self, X, skip_check_array=True, reset=reset)
@@ -540,7 +561,7 @@ class SelectivePolicy(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(name) for name in names]
 
-    def _rows(self, X: ArrayLike) -> NDArray[np.float64]:
+    def _rows(self, X: Any) -> NDArray[np.float64]:
         """Return the rows as numbers, checked and transformed."""
         named = hasattr(self, "feature_names_in_") or getattr(self, "transformer_", self) is not None
         if not named and plain(X, getattr(self, "n_features_in_", None)):

@@ -39,10 +39,12 @@ from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_model import FeatureModel, is_missing
+from lenience.models.live_logistic import LiveLogistic
 from lenience.models.logistic_belief import LogisticBelief
 from lenience.models.logistic_estimator import LogisticEstimator
 from lenience.policies.features.base import SelectivePolicy
 from lenience.policies.features.decision import Decision, OfferedDecision
+from lenience.policies.features.declared import DeclaredFeatures
 from lenience.policies.features.effective_discount import (
     lenient,
     offer_shares,
@@ -50,6 +52,7 @@ from lenience.policies.features.effective_discount import (
     shares,
     stretched,
 )
+from lenience.policies.features.feature_rule import FeatureRule
 from lenience.policies.features.logistic_rule import (
     ExposureLimits,
     LogisticRule,
@@ -95,6 +98,9 @@ class FeaturePolicy(SelectivePolicy):
         Delayed one; outcomes of others never expire.
     random_state
         Seed or generator of the random numbers, as in scikit-learn.
+    columns
+        The features as a list of :class:`~lenience.models.FeatureColumn`. Rows are then mappings from names to values,
+        or a data frame, with categories and missing values. Such a policy can be stored and served.
 
     Examples
     --------
@@ -120,6 +126,7 @@ class FeaturePolicy(SelectivePolicy):
         exposure: Any = None,
         expire_after: float | None = None,
         random_state: Any = None,
+        columns: Any = None,
     ) -> None:
         self.model = model
         self.objective = objective
@@ -129,6 +136,7 @@ class FeaturePolicy(SelectivePolicy):
         self.exposure = exposure
         self.expire_after = expire_after
         self.random_state = random_state
+        self.columns = columns
 
     def accepts(self, X: Any, offers: Any = None) -> NDArray[np.bool_]:
         """Return who would be accepted now, each as if alone and without exploring. Nothing is logged or changed.
@@ -281,7 +289,7 @@ class FeaturePolicy(SelectivePolicy):
 
     def _missing(self, X: Any) -> list[list[str]]:
         """Return the missing features of each row as given."""
-        cells = np.asarray(X, dtype=object)
+        cells = self._cells(X)
         if cells.ndim != 2:  # A sparse matrix has zeros and no missing values.
             return [[]] * X.shape[0]
         return [[name for name, cell in zip(self._names(), row, strict=True) if is_missing(cell)] for row in cells]
@@ -290,7 +298,7 @@ class FeaturePolicy(SelectivePolicy):
         """Return the unseen categories of each row, except those of missing features."""
         if self.transformer_ is None or not self._unseen.blocks:
             return [[]] * len(rows)
-        cells, names, of_rows = np.asarray(X, dtype=object), self._names(), []
+        cells, names, of_rows = self._cells(X), self._names(), []
         for i, which in enumerate(self._unseen.where(self._raw(X, reset=False), rows)):
             categories = []
             for block, unseen in zip(self._unseen.blocks, which, strict=True):
@@ -301,6 +309,13 @@ class FeaturePolicy(SelectivePolicy):
                     categories.append(f"{block.name} = {cell!r}")
             of_rows.append(categories)
         return of_rows
+
+    def _cells(self, X: Any) -> NDArray[Any]:
+        """Return the rows as given, with a column for each feature."""
+        if isinstance(self.transformer_, DeclaredFeatures):
+            people = self.transformer_.applicants(X)
+            return np.array([[person.get(name) for name in self._names()] for person in people], dtype=object)
+        return np.asarray(X, dtype=object)
 
     def _default_model(self) -> FeatureModel:
         return BayesianLogistic.for_cost(self._break_even())
@@ -417,6 +432,49 @@ class FeaturePolicy(SelectivePolicy):
         table: Any = self.table_ if self.objective.offers is None else self.label_table_
         belief: LogisticBelief = self.model_.belief_
         return LogisticRule(belief, self._projected(), self.objective, table, brought, self.explore, self.exposure)
+
+    def to_rule(self) -> FeatureRule:
+        """Return the policy as a value that can be stored, restored, hashed and served.
+
+        It has a copy of what the policy knows, and keeps the reference rows as they are.
+
+        Returns
+        -------
+        FeatureRule
+            The rule, which decides as this policy does.
+
+        Raises
+        ------
+        InputError
+            If the policy has no declared columns, a model that cannot be stored, or limits of its own.
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> from lenience.models import FeatureColumn
+        >>> people = [{"income": float(i)} for i in range(50)]
+        >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99), columns=[FeatureColumn("income")])
+        >>> rule = policy.fit(people).to_rule()
+        >>> rule.decide(people[0]).mean == float(policy.beliefs(people[:1])[1][0])
+        True
+        """
+        if not isinstance(self.transformer_, DeclaredFeatures):
+            raise InputError.because(
+                "must declare the features, so that they can be stored", "columns", code="missing",
+                hint='Fit FeaturePolicy(columns=[FeatureColumn("income"), …]) with them.',
+            )  # fmt: skip
+        if not isinstance(self.model_, LogisticEstimator):
+            raise InputError("model", type(self.model_).__name__, "a BayesianLogistic or a CalibratedScore")
+        if self.exposure is not None:
+            raise InputError.because("cannot be stored with the policy", "exposure", value=self.exposure)
+        rule, known = self._rule(), self.model_.belief_
+        copied = LogisticBelief(
+            known.design, known.weights.copy(), known.means.copy(), known.covariances.copy(), known.labels
+        )
+        model = LiveLogistic(self.transformer_.encoding.columns, copied)
+        return FeatureRule(
+            model, self.objective, self.reference_, self.explore, rule.brought, rule.table, rule.reference
+        )
 
     def _projected(self) -> ReferenceLogOdds:
         """Return the log-odds of the reference rows."""

@@ -565,7 +565,8 @@ class SelectivePolicy(BaseEstimator):
         """Return the rows as numbers, checked and transformed."""
         named = hasattr(self, "feature_names_in_") or getattr(self, "transformer_", self) is not None
         if not named and plain(X, getattr(self, "n_features_in_", None)):
-            return X  # type: ignore[return-value]
+            given: NDArray[np.float64] = X
+            return given
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "model_")

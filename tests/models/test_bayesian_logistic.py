@@ -16,6 +16,8 @@ from scipy.special import expit
 
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.gaussian import belief_size, mode_after, moments, rough_moments
+from lenience.models.logistic_design import LogisticDesign
+from lenience.models.rank_columns import find_rank_columns
 from rejections import rejected
 
 Rows = NDArray[np.float64]
@@ -268,3 +270,21 @@ def test_bad_options(options: dict[str, Any], message: tuple[str, str]) -> None:
 def test_bad_outcomes(outcomes: list[Any]) -> None:
     with rejected("outcomes", "invalid_value" if len(outcomes) == 2 else "length_mismatch"):
         BayesianLogistic().prepare([[1.0], [2.0]]).learn([[1.0], [2.0]], outcomes)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_standardised_columns_are_those_of_the_design(intercept: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2)) ** 2
+    ranks = find_rank_columns(X, 2)
+    bent = ranks.of(X)
+    design = LogisticDesign(
+        X.mean(axis=0), X.std(axis=0), 3.0, intercept, ranks, bent.mean(axis=0), bent.std(axis=0)
+    )  # fmt: skip
+    first = int(intercept)
+    expected = np.clip(
+        np.column_stack(((X - X.mean(axis=0)) / X.std(axis=0), (bent - bent.mean(axis=0)) / bent.std(axis=0))), -3, 3
+    )
+    assert design.standardised(X) == pytest.approx(expected)
+    assert design.rows(X)[:, first:] == pytest.approx(expected)
+    assert design.width == first + 2 + ranks.width
+    assert np.all(design.rows(X)[:, :first] == 1.0)

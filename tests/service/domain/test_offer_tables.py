@@ -8,12 +8,14 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import betabinom
 
 from lenience import Belief, Discounted, Offer, Offers
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.policies.beliefs.offers import OfferPolicy
+from lenience.service.domain.between_rows import neighbours
 from lenience.service.domain.offer_reasons import offer_principal_reasons, offer_reason, what_would_change_offer
-from lenience.service.domain.offer_tables import OfferTable
+from lenience.service.domain.offer_tables import MOST_LABELS, OfferTable, PromptOfferTable, solve_offer_table
 from lenience.service.domain.reasons import reason, what_would_change
 from lenience.service.domain.rule import Counts, SegmentRule, at_risk_after
 from lenience.service.domain.solved_tables import Effort, load, solve
@@ -224,3 +226,43 @@ def test_money_at_risk_ends_with_the_last_pending_outcome() -> None:
     assert at_risk_after(0.1 + 0.2, -0.3, 0) == 0.0
     assert at_risk_after(100.0, -100.1, 1) == 0.0
     assert math.isclose(at_risk_after(100.0, 50.0, 2), 150.0)
+
+
+def prompt_table(charges: tuple[float, ...] = ()) -> PromptOfferTable:
+    problem = Discounted(offers=Offers([100, 1000], [0.8, 0.7]), discount=0.9)
+    return PromptOfferTable(solve_offer_table(problem, Belief(2, 1), 14, 1e-6, charges))
+
+
+def test_labels_of_a_batch_are_expected_over_its_outcomes() -> None:
+    table = prompt_table()
+    values = table.batch_label_values(1, 1, 5, 0)
+    for k, value in enumerate(values):
+        chances = betabinom(k, 2, 2)
+        expected = sum(chances.pmf(j) * table.label(1 + j, 1 + k - j).worth for j in range(k + 1))
+        assert value == pytest.approx(expected)
+    assert len(values) == 5
+    assert len(table.batch_label_values(0, 0, 500, 0)) == MOST_LABELS
+
+
+def test_labels_between_whole_counts_are_interpolated() -> None:
+    table = prompt_table()
+    for good, bad in ((2.5, 1.0), (0.3, 0.4), (4.2, 3.9), (0.5, 6.0)):
+        rate = (1 + good) / (2 + good + bad)
+        around = list(neighbours(good, bad, rate, 14))
+        label = table.label(good, bad)
+        assert label.worth == pytest.approx(sum(weight * table.label(s, f).worth for weight, s, f in around))
+        for side in ("lower", "upper"):
+            expected = sum(weight * getattr(table.label(s, f).bounds, side) for weight, s, f in around)
+            assert getattr(label.bounds, side) == pytest.approx(expected)
+
+
+def test_charges_raise_the_break_evens() -> None:
+    table, free = prompt_table((10.0, 50.0)), prompt_table()
+    assert (free.lowest_cost, table.lowest_cost) == (0.7, pytest.approx(0.75))
+    label = table.label(3, 1).worth
+    assert table.threshold(3, 1) == pytest.approx(min(0.9 - label / 100, 0.75 - label / 1000))
+    for good, bad in ((0, 0), (1, 0), (2, 1), (6, 2), (5, 4)):
+        rate, worth = (1 + good) / (2 + good + bad), table.label(good, bad).worth
+        pays = [100 * (rate - 0.9) + worth > 0, 1000 * (rate - 0.75) + worth > 0]
+        assert table.limit(good, bad) == (None if any(pays) else 0)
+        assert table.share_accepted(good, bad) == sum(pays) / 2

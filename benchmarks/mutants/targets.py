@@ -214,6 +214,7 @@ TARGETS = (
     Target(FEATURES + "feature_rule.py", (FEATURE_RULE,)),
     Target(FEATURES + "logistic_rule.py", (FEATURE_RULE, "tests/policies/features/test_decision_oracles.py")),
     Target(FEATURES + "row_decisions.py", ("tests/policies/features/test_decision_oracles.py", FEATURE_RULE)),
+    Target(FEATURES + "storing.py", (FEATURE_RULE,), skipped=frozenset({"MOST_BYTES"})),
     Target(FEATURES + "unseen.py", (UNSEEN,)),
     Target(OBJECTIVES + "average_reward.py", (OBJECTIVE_TESTS,)),
     Target(OBJECTIVES + "delayed.py", (OBJECTIVE_TESTS, EXPOSURE), skipped=EFFORT),

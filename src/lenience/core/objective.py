@@ -3,13 +3,14 @@
 An objective is a frozen msgspec struct that extends one of the classes here. Code elsewhere asks it about behaviour
 ("does it end?", "do labels come late?") and never for its type, so that a new objective needs no change there.
 
-The concrete objectives are in :mod:`lenience.objectives`, above the policies and the solvers. Importing that package
-makes them known to :meth:`Objective.from_builtins`, which reads an objective from JSON by its tag.
+The concrete objectives are in :mod:`lenience.objectives`, above the policies and the solvers.
+:meth:`Objective.from_builtins` reads an objective from JSON by its tag.
 """
 
 from __future__ import annotations
 
 import math
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import msgspec
@@ -430,6 +431,8 @@ class Objective:
         >>> Objective.from_builtins({"type": "discounted", "cost": 0.8, "discount": 0.99})
         Discounted(cost=0.8, discount=0.99)
         """
+        # Objectives are in a package above this one, so it cannot be imported as usual.
+        import_module("lenience.objectives")
         kinds = {kind.__struct_config__.tag: kind for kind in _concrete(cls)}
         tag = fields.get("type") if isinstance(fields, dict) else None
         if tag not in kinds:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -195,3 +197,56 @@ def test_invalid_rules_and_requests_are_rejected() -> None:
         rule.decide({"income": 5})
     assert (error.value.field, error.value.code) == ("features.pd", "missing")
     assert RowEncoding(COLUMNS).width == rule.reference.shape[1]
+
+
+@pytest.mark.parametrize("name", ["discounted", "offers"])
+def test_policies_are_saved_and_loaded(name: str, tmp_path: Path) -> None:
+    model = CalibratedScore("pd", trust=50) if name == "discounted" else None
+    policy = fitted(OBJECTIVES[name], model, explore=0.1)
+    known = people(20, 11)
+    offers = MENU.offers_of(0)[0] if name == "offers" else None
+    policy.observe(known, np.ones(20), np.arange(20) % 4 > 0)
+    path = tmp_path / "policy.json"
+    policy.save(path)
+    again = FeaturePolicy.load(path)
+    assert again.labels_ == 20
+    assert again.to_rule().state() == policy.to_rule().state()
+    new, chances = strangers(15, 12), np.random.default_rng(0).random(15)
+    policy.decide(new, chances=chances, offers=offers)
+    again.decide(new, chances=chances, offers=offers)
+    assert again.log_ == policy.log_
+    again.observe(new, [decision.accepted for decision in again.log_], np.ones(15), arrivals=again.latest_)
+    assert again.pending_ == 0
+    assert str(again.explain(new, offers)[0])
+    document = json.loads(path.read_text())
+    assert document["labels"] == 20
+    assert document["model"] == ("calibrated" if model else "logistic")
+    assert [column["name"] for column in document["columns"]] == ["income", "pd", "region"]
+
+
+def test_documents_that_were_changed_are_rejected(tmp_path: Path) -> None:
+    document = fitted(OBJECTIVES["discounted"]).to_rule().to_specification()
+    assert FeatureRule.from_specification(document).to_specification() == document
+    changed = {
+        "objective": {**document["objective"], "cost": 0.7},
+        "columns": document["columns"][:2],
+        "labels": 7,
+        "format": "something",
+        "version": 2,
+        "state_hash": "0" * 64,
+        "state": document["state"][:-40],
+    }
+    for field, value in changed.items():
+        with pytest.raises(InputError) as error:
+            FeatureRule.from_specification({**document, field: value})
+        assert error.value.code == "invalid_file"
+    for state in (3, "no base64!", "AAAA"):
+        with pytest.raises(InputError) as error:
+            FeatureRule.from_specification({**document, "state": state})
+        assert error.value.field == "state"
+    (tmp_path / "broken.json").write_text("{")
+    for name in ("broken.json", "missing.json"):
+        with pytest.raises(InputError):
+            FeaturePolicy.load(tmp_path / name)
+    with pytest.raises(InputError):
+        fitted(OBJECTIVES["discounted"]).save(tmp_path / "no folder" / "policy.json")

@@ -304,6 +304,41 @@ class FeatureRule(StoredModel):
         """
         return np.asarray(self.model.knowledge.likeness(self.encode(applicant)[None], self._encoded(others))[0])
 
+    def to_specification(self) -> dict[str, Any]:
+        """Return the rule as a JSON document that people can read, with the exact state as text.
+
+        Returns
+        -------
+        dict
+            JSON values, which :meth:`from_specification` reads.
+        """
+        from lenience.policies.features.storing import to_specification
+
+        return to_specification(self)
+
+    @classmethod
+    def from_specification(cls, document: Mapping[str, Any]) -> FeatureRule:
+        """Return the rule that a JSON document holds.
+
+        Parameters
+        ----------
+        document : mapping
+            What :meth:`to_specification` returned.
+
+        Returns
+        -------
+        FeatureRule
+            The rule.
+
+        Raises
+        ------
+        InputError
+            If the document is not a stored policy, or was changed.
+        """
+        from lenience.policies.features.storing import from_specification
+
+        return from_specification(document)
+
     def _encoded(self, applicants: Any) -> Rows:
         if isinstance(applicants, np.ndarray) and applicants.dtype == np.float64:
             return np.ascontiguousarray(applicants.reshape(-1, self.model.encoding.width))

@@ -476,6 +476,89 @@ class FeaturePolicy(SelectivePolicy):
             model, self.objective, self.reference_, self.explore, rule.brought, rule.table, rule.reference
         )
 
+    @classmethod
+    def from_rule(cls, rule: FeatureRule) -> FeaturePolicy:
+        """Return a fitted policy that decides and learns as a rule does.
+
+        Parameters
+        ----------
+        rule : FeatureRule
+            The rule, e.g. what a service sends. It is copied.
+
+        Returns
+        -------
+        FeaturePolicy
+            The policy, with an empty log. It keeps the reference rows (``refresh=False``).
+
+        Examples
+        --------
+        >>> from lenience import Discounted
+        >>> from lenience.models import FeatureColumn
+        >>> people = [{"income": float(i)} for i in range(50)]
+        >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99), columns=[FeatureColumn("income")])
+        >>> rule = policy.fit(people).to_rule()
+        >>> FeaturePolicy.from_rule(rule).to_rule().state_hash() == rule.state_hash()
+        True
+        """
+        from lenience.policies.features.storing import policy_of
+
+        return policy_of(rule, cls)
+
+    def save(self, path: Any) -> None:
+        """Write the policy to a JSON file, with everything it knows.
+
+        The log and pending outcomes are not part of it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        InputError
+            If the policy cannot be stored, or the file cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from lenience import Discounted
+        >>> from lenience.models import FeatureColumn
+        >>> people = [{"income": float(i)} for i in range(50)]
+        >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99), columns=[FeatureColumn("income")])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     policy.fit(people, [1, 0] * 25).save(Path(folder) / "policy.json")
+        ...     FeaturePolicy.load(Path(folder) / "policy.json").labels_
+        50
+        """
+        from lenience.policies.features.storing import save_rule
+
+        save_rule(self.to_rule(), path)
+
+    @classmethod
+    def load(cls, path: Any) -> FeaturePolicy:
+        """Read a policy that :meth:`save` or ``lenience fit`` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Returns
+        -------
+        FeaturePolicy
+            The fitted policy, with an empty log. It keeps the reference rows (``refresh=False``).
+
+        Raises
+        ------
+        InputError
+            If the file is not such a policy, or was changed.
+        """
+        from lenience.policies.features.storing import load_rule
+
+        return cls.from_rule(load_rule(path))
+
     def _projected(self) -> ReferenceLogOdds:
         """Return the log-odds of the reference rows."""
         if self._log_odds is None:

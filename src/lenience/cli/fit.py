@@ -85,6 +85,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
                 "warning": warning,
                 "last_year": past.history.last_year,
                 "immaturity": msgspec.to_builtins(past.history.immaturity),
+                "price_dependence": msgspec.to_builtins(past.history.price_dependence),
                 "timing": None if past.history.applied is None else msgspec.to_builtins(past.history.applied.curves),
                 "segments": rows,
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),

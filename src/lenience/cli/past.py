@@ -18,6 +18,7 @@ from lenience.core.formatting import plural
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.validation import real
 from lenience.history.beliefs import MODELS
+from lenience.history.price_dependence import BAND
 from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ def history_options(command: Command) -> Command:
             "SOURCE; with --discount-rate.",
         ),
         click.option("--discount", type=float, help="The discount γ from one individual to the next, in [0, 1)."),
+        click.option(
+            "--price-bands",
+            type=int,
+            help="Divide segments by this many bands of break-evens; with columns of --gain and --loss, or of loans.",
+        ),
         click.option("--strict", is_flag=True, help="Stop with an error if any row cannot be used."),
         click.option(
             "--rejected-value", multiple=True, help="A value of --accepted that means rejected; may be repeated."
@@ -144,7 +150,9 @@ class PastOptions(NamedTuple):
 
     def described(self) -> str:
         """Describe what was read, and what to type if values have no meaning or outcomes are immature."""
-        return "\n".join([self.history.describe(), *_to_type(self.history), *_to_mature(self.history)])
+        return "\n".join(
+            [self.history.describe(), *_to_type(self.history), *_to_mature(self.history), *_to_divide(self.history)]
+        )
 
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
         """Return warnings about the beliefs and the decisions based on them."""
@@ -208,6 +216,7 @@ def read_past_options(
     as_of: str | None,
     maturity: float | None,
     half_life: float | None,
+    price_bands: int | None,
     success: tuple[str, ...],
     failure: tuple[str, ...],
     pending: tuple[str, ...],
@@ -320,6 +329,7 @@ def read_past_options(
         economics=economics,
         outcome_time=outcome_time_column,
         maturing=maturing,
+        price_bands=price_bands,
     )
     with announcing("Counting past decisions"):
         past = read_past(source, columns, connection, strict, sheet)
@@ -338,6 +348,13 @@ def read_past_options(
     for group in floor_group:  # the groups are known once the rows are counted
         if group not in (groups := dict.fromkeys(past.groups.values())):
             raise InputError.unknown_name("--floor-group", group, groups)
+    if mix_columns and price_bands is not None:
+        raise InputError.because(
+            "cannot be combined with groups that decisions do not look at",
+            "--price-bands",
+            hint="Leave out --price-bands, or --fair.",
+            code="conflicting_fields",
+        )
     mix = _mix(source, columns, mix_columns, history, connection) if mix_columns else None
     fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
@@ -427,6 +444,14 @@ def _to_mature(history: History) -> list[str]:
     name = "" if immaturity.dated else " with --outcome-time, the column of the dates when outcomes became known"
     window = f", or --maturity {immaturity.maturity:.0f}" if immaturity.maturity else ""
     return [f"Type --maturing{name}, so that the pending count according to their age{window}."]
+
+
+def _to_divide(history: History) -> list[str]:
+    """Return the option with which success depends less on the price, if it does inside segments."""
+    if not history.price_warning():
+        return []
+    option = "more --price-bands" if BAND in history.columns else "--price-bands 4"
+    return [f"Type {option}, so that applicants with other prices are other segments, or give --cost."]
 
 
 def _to_type(history: History) -> list[str]:

@@ -185,6 +185,7 @@ def report(
                 "warning": warning,
                 "last_year": past.history.last_year,
                 "immaturity": msgspec.to_builtins(past.history.immaturity),
+                "price_dependence": msgspec.to_builtins(past.history.price_dependence),
                 "than_now": {
                     "amounts": money.words,
                     "as_now": money.amount(math.fsum(row.as_now for row in compared)),

@@ -182,29 +182,37 @@ def used_rows(
     clock: Clock | None,
     words: GivenWords,
 ) -> ir.Table:
-    """Return the rows that :func:`count_rows` counts as arrivals: segment, gain, loss and whether each was accepted."""
+    """Return the rows that :func:`count_rows` counts as arrivals: segment, gain, loss and whether each was accepted.
+
+    ``known`` says whether a row has a label, and ``good`` whether that is a success.
+    """
     import ibis
 
     decision = decision_codes(backend, table[accepted], words)
     label = outcome_codes(backend, table[outcome], words)
     names = [f"g{i}" for i in range(len(segments))]
-    in_time = ibis.literal(True)
+    in_time = mature = ibis.literal(True)
     if clock is not None:
         in_time = clock.when.notnull()
         if clock.until is not None:
             in_time = in_time & ~after(clock.when, clock.until)
+        if clock.cutoff is not None:
+            mature = ~after(clock.when, clock.cutoff)
     rows = table.select(
         **{name: trimmed(table[column]) for name, column in zip(names, segments, strict=True)},
         gain=table[GAIN],
         loss=table[LOSS],
         decision=decision.meaning(decision.value),
         label=label.meaning(label.value),
+        mature=mature,
         in_time=in_time & valid_outcome_date(table, label.meaning(label.value)),
     )
     has_segment = ibis.and_(*[rows[name].notnull() for name in names])
     sound = ((rows.decision == TRUE) & (rows.label != BAD)) | ((rows.decision == FALSE) & (rows.label == UNKNOWN))
     used = rows.filter(rows.gain.notnull() & rows.in_time & has_segment & sound)
-    return used.select(*names, "gain", "loss", accepted=used.decision == TRUE)
+    taken = used.decision == TRUE
+    known = taken & used.label.isin([TRUE, FALSE]) & used.mature
+    return used.select(*names, "gain", "loss", accepted=taken, known=known, good=used.label == TRUE)
 
 
 def valid_outcome_date(table: ir.Table, meaning: Any) -> Any:

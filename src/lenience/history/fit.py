@@ -52,6 +52,7 @@ from lenience.history.dates import check_readable, check_span, in_days, make_clo
 from lenience.history.economics import SegmentEconomics, group_offers, merged_offers
 from lenience.history.immaturity import Immaturity, judge_maturity
 from lenience.history.maturing import Maturing
+from lenience.history.price_dependence import BAND, PriceDependence, price_dependence, with_price_bands
 from lenience.history.statuses import GivenWords, check_words, strange_values
 from lenience.models.maturing import Known, TimingCurves
 from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
@@ -169,6 +170,8 @@ class History(msgspec.Struct, frozen=True):
         When outcomes arrive, and the ages of the pending.
     immaturity : Immaturity, optional
         How far known outcomes alone are from what is expected in the end, if the difference is notable.
+    price_dependence : tuple of PriceDependence
+        With gains and losses: how much success inside segments depends on the break-even and on the amount at stake.
 
     Examples
     --------
@@ -193,6 +196,7 @@ class History(msgspec.Struct, frozen=True):
     strange_economics: tuple[tuple[str, int], ...] = ()
     maturing: Maturing | None = None
     immaturity: Immaturity | None = None
+    price_dependence: tuple[PriceDependence, ...] = ()
 
     @property
     def applied(self) -> Maturing | None:
@@ -582,6 +586,8 @@ class History(msgspec.Struct, frozen=True):
         lines += self.notes
         if self.has_offers:
             lines.append(self._describe_offers())
+            if warned := self.price_warning():
+                lines.append(f"Warning: {warned}")
         similar_names = describe_similar_names(row.segment for row in self.segments)
         if similar_names is not None:
             lines.append(similar_names)
@@ -595,6 +601,29 @@ class History(msgspec.Struct, frozen=True):
         pending = sum(row.pending for row in rows)
         says = f"say as much as {added:,.0f} outcomes" if added >= 0 else "also show that the outcomes say less"
         return " ".join([f"The {pending:,} pending count according to their age and {says}.", *maturing.describe()])
+
+    def price_warning(self) -> str:
+        """Return a warning if the success rate inside segments depends on the break-even or on the amount.
+
+        Returns
+        -------
+        str
+            The warning; an empty text if there is none.
+
+        Examples
+        --------
+        >>> past = {"grade": ["A"] * 400, "in": [1] * 400, "good": [1] * 200 + [1, 1, 1, 0] * 50}
+        >>> prices = {"won": [20] * 200 + [40] * 200, "lost": [80] * 200 + [60] * 200}
+        >>> print(fit_history(past | prices, "grade", "in", "good", gain="won", loss="lost").price_warning())
+        Inside segments, applicants with a lower break-even succeed less often: 75.0% against 100.0% of ...
+        """
+        notable = [one.describe() for one in self.price_dependence if one.notable]
+        if not notable:
+            return ""
+        return (
+            f"{' '.join(notable)} Policies for amounts and prices assume one success rate a segment, so they choose "
+            "the wrong offers here. Divide the segments by price, or decide with one break-even a segment."
+        )
 
     def _describe_offers(self) -> str:
         """Describe the offers of the applicants, and how exact they are."""
@@ -674,6 +703,7 @@ def fit_history(
     rate_unit: RateUnit | None = None,
     currency: str = "",
     most_offers: int = 25,
+    price_bands: int | None = None,
     strict: bool = False,
     warn: bool = True,
 ) -> History:
@@ -751,6 +781,9 @@ def fit_history(
         The sign or code that texts show amounts with, e.g. "$".
     most_offers : int, default 25
         The largest number of offers to keep for each segment. Similar offers are grouped.
+    price_bands : int, optional
+        With gains and losses: divide each segment further by this many bands of break-evens, with about as many rows
+        each. Use it where success inside segments depends on the price (:meth:`History.price_warning`).
     strict : bool, default False
         Whether to raise an error if any row cannot be used.
     warn : bool, default True
@@ -807,6 +840,14 @@ def fit_history(
         most_offers=most_offers,
     )
     priced = economics is not None
+    if price_bands is not None and not priced:
+        raise InputError.because(
+            "needs gain and loss, or the terms of loans",
+            "price_bands",
+            value=price_bands,
+            hint="Bands are of each row's break-even.",
+            code="missing",
+        )
     check_maturing(maturing, time, outcome_time, maturity)
     maturity_days, notes = in_days("maturity", maturity), list[str]()
     with without_engine_warnings(), reading(None if connection is not None else source):
@@ -817,6 +858,8 @@ def fit_history(
             _check_columns(table.columns, columns, single)
             if economics is not None:
                 table = with_economics(backend, table, economics, notes)
+                if price_bands is not None:
+                    table, columns = with_price_bands(backend, table, price_bands), [*columns, BAND]
             order = check_order(dates)
             half_life_days = in_days("half_life", half_life)
             ages = (maturity_days, half_life_days, in_days("expire_after", expire_after))
@@ -834,6 +877,7 @@ def fit_history(
                 used = used_rows(backend, table, columns, accepted, outcome, clock, words)
                 names = [f"g{i}" for i in range(len(columns))]
                 history = _with_offers(history, group_offers(backend, used, names, economics, history.rows), economics)
+                history = msgspec.structs.replace(history, price_dependence=price_dependence(backend, used, names))
             if time and clock and history.bad["time"] and not history.segments:
                 check_readable(backend, table, time, clock)
             if maturity_days and clock and not any(row.labels for row in history.segments):

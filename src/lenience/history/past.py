@@ -124,6 +124,7 @@ def read_past(
         rejected_values=columns.rejected_values,
         only_given=columns.only_given,
         **({} if columns.economics is None else msgspec.structs.asdict(columns.economics)),
+        price_bands=columns.price_bands,
         strict=strict,
         warn=False,  # the caller shows History.describe(), which has the warning
     )

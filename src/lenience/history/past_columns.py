@@ -72,6 +72,8 @@ class PastColumns(msgspec.Struct, frozen=True):
         The date of the count; by default the last date that is not in the future.
     economics
         What each applicant may gain and lose; None if it is unknown.
+    price_bands
+        The number of bands of break-evens by which segments are divided further; None if they are not.
     cells
         How the segment columns are divided, where any of them is cut into bands; empty otherwise.
     """
@@ -97,3 +99,4 @@ class PastColumns(msgspec.Struct, frozen=True):
     outcome_time: str | None = None
     maturing: bool = False
     dates: Order | None = None
+    price_bands: int | None = None

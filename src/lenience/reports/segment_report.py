@@ -171,6 +171,7 @@ def segments_report(
         selection="" if history is None else history.selection(),
         warning=f"{warning[0].upper()}{warning[1:]}." if warning else "",
         sections=sections,
+        prices="" if history is None else history.price_warning(),
         immaturity="" if history is None or history.immaturity is None else history.immaturity.describe(),
         data_notes="" if history is None else history.describe(),
     )

@@ -129,6 +129,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         "lines": [*lines, *upload_reader.notes(path), *_nobody(segments.past)],
         "silent": _silent(segments.past),
         "immature": _immature(history),
+        "prices": _prices(history),
         "maturing": _maturing_view(history),
         "labels": sum(row.labels for row in history.segments),
         "pending": sum(row.pending for row in history.segments),
@@ -293,6 +294,14 @@ def _immature(history: History) -> str:
         window = f", or type {immaturity.maturity:.0f} days until an outcome is final"
     what = f"In the previous step, {column}let pending outcomes count according to their age{window}."
     return f"{immaturity.describe()} {what}"
+
+
+def _prices(history: History) -> str:
+    """Return a warning if success inside segments depends on prices or amounts, and what to choose instead."""
+    warning = history.price_warning()
+    if not warning:
+        return ""
+    return f"{warning} In an earlier step, add the column of the interest rate or of the amount to the segments."
 
 
 def _silent(past: past_file.UploadedPast) -> str:

@@ -29,6 +29,8 @@ from lenience.core.bounds import Bounds
         (Money(1, "USD"), 1234.5, "USD 1,234"),
         (Money(1, " CHF "), 3.25, "CHF 3.25"),
         (Money(1, "$U"), 3.25, "$U 3.25"),
+        (Money(99, "$"), 0.1234, "$12.22"),
+        (Money(100, "$"), 0.1234, "$12"),
         (Money(0.02, "$"), 0.5, "$0.0100"),
         (Money(1000, "$", yearly=0.1), 12.0, "$1,200"),
     ],

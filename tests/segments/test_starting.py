@@ -229,3 +229,9 @@ def test_volumes_inside_the_bounds_of_what_is_needed_are_solved() -> None:
         assert row.starts == own.starts(prior) == (own.enclose(prior, 1e-12)[1].lower > 0.0)
         answers.add(row.starts)
     assert answers == {True, False}
+
+
+def test_a_rate_at_the_break_even_deserves_nothing() -> None:
+    cells = Segments.of({"at": 0.5, "above": 0.5}, Discounted(0.8, 0.99), Belief(2, 1), {"at": "A", "above": "A"})
+    (row,) = shut_out_at_outset(cells, {"at": 0.8, "above": 0.81})
+    assert row.deserving == 1

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import poisson
 
 from lenience import Belief
 from lenience.objectives.delayed import Delayed
 from lenience.solvers.delayed.estimate import estimate_delayed, pending_nodes
-from lenience.solvers.delayed.plan import DelayedProblem, rows_for, solve_problem
+from lenience.solvers.delayed.plan import DelayedProblem, _poisson_cap, rows_for, solve_problem
 from lenience.solvers.delayed.recursion import DelayedBand, solve_delayed
 from oracles import continuation, late_values
 from rejections import rejected
@@ -235,3 +236,9 @@ def test_grid_estimate_is_exact_on_a_full_grid() -> None:
 def test_rows_for_meets_its_share() -> None:
     problem = Delayed(0.8, 50, 0.5, 0.25).problem(PRIOR)
     assert rows_for(problem, 1e-3) < rows_for(problem, 1e-6)
+
+
+@pytest.mark.parametrize(("mean", "tail"), [(30.0, 1e-9), (2.5, 1e-280), (0.3, 1e-5), (1000.0, 1e-12), (7.0, 0.2)])
+def test_the_cap_of_a_poisson_variable(mean: float, tail: float) -> None:
+    cap = _poisson_cap(mean, tail)
+    assert poisson.sf(cap - 1, mean) < tail <= poisson.sf(cap - 2, mean)

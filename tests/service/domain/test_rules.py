@@ -8,6 +8,7 @@ import pytest
 
 from lenience import Belief, Discounted, FiniteHorizon
 from lenience.core.errors import InputError
+from lenience.models.maturing import OpenShares, TimingCurves
 from lenience.objectives.delayed import Delayed
 from lenience.service.commands.transitions import (
     OverrideRequest,
@@ -245,3 +246,28 @@ def test_the_service_takes_no_horizon_with_late_outcomes() -> None:
     with pytest.raises(InputError) as error:
         PolicySpecification(name="loans", objective=Delayed(0.8, 50, 0.1, 1, horizon=100))
     assert (error.value.field, error.value.code) == ("horizon", "conflicting_fields")
+
+
+def test_the_own_date_of_an_outcome_cannot_change() -> None:
+    known = state("success")
+    known.outcome_at = 5
+    assert not plan_outcome(known, "success", own_date=5).recorded
+    assert not plan_outcome(known, "success").recorded
+    assert not plan_outcome(state("success"), "success", own_date=6).recorded  # no date was recorded
+    with pytest.raises(Conflict) as caught:
+        plan_outcome(known, "success", own_date=6)
+    assert caught.value.code == "outcome_recorded"
+
+
+@pytest.mark.parametrize(
+    ("ages", "alternatives", "valid"), [(5000, 0, True), (5001, 0, False), (2, 200, True), (2, 201, False)]
+)
+def test_how_long_timing_curves_may_be(ages: int, alternatives: int, valid: bool) -> None:
+    shares = (1.0,) * ages
+    curves = TimingCurves(tuple(range(ages)), shares, shares, (OpenShares(shares, shares),) * alternatives)
+    if valid:
+        PolicySpecification("p", PROMPT, timing=curves)
+    else:
+        with pytest.raises(InputError) as caught:
+            PolicySpecification("p", PROMPT, timing=curves)
+        assert caught.value.code == "too_large"

@@ -52,6 +52,8 @@ def test_bounds_are_scaled_with_the_unit() -> None:
     assert Money(1000, "$").format_bounds(Bounds(1.0, 1.0 + 1e-8)) == "$1,000.00 ± $0.01"
     assert Money(1000, "$").format_bounds(Bounds(1.000001, 1.000001)) == "$1,000.00 ± $0.01"
     assert Money(10).format_bounds(Bounds(1.0, math.inf)) == "[10.0, inf]"
+    assert Money(1000, "$U").format_bounds(Bounds(-1.5, -1.5)) == "−$U 1,500.00"
+    assert Money(1000, "R").format_bounds(Bounds(-1.5, -1.5)) == "−R 1,500.00"
 
 
 @pytest.mark.parametrize(

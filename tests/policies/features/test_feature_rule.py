@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from feature_worlds import world
 from lenience import Delayed, Discounted, FeaturePolicy, FiniteHorizon, InputError, Offer, Offers
 from lenience.models import CalibratedScore, Cells, FeatureColumn, LiveModel, RowEncoding, restore
 from lenience.policies import Decision, FeatureRule
 from lenience.policies.features.decision import OfferedDecision
+from lenience.policies.features.logistic_rule import ExposureLimits
 
 COLUMNS = (
     FeatureColumn("income", minimum=0, unit="USD"),
@@ -250,3 +252,17 @@ def test_documents_that_were_changed_are_rejected(tmp_path: Path) -> None:
             FeaturePolicy.load(tmp_path / name)
     with pytest.raises(InputError):
         fitted(OBJECTIVES["discounted"]).save(tmp_path / "no folder" / "policy.json")
+
+
+def test_exposure_limits_only_add_acceptances(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = world()
+
+    def decisions(answer: bool | None) -> Any:
+        if answer is not None:
+            monkeypatch.setattr(ExposureLimits, "accept", lambda *_: answer)
+        policy = FeaturePolicy(objective=Delayed(0.5, 50, 0.1, 0.2)).fit(X, np.where(np.arange(300) < 60, y, np.nan))
+        return policy.decide(X[60:90])
+
+    optimal, never, always = decisions(None), decisions(False), decisions(True)
+    assert 0 < never.sum() < optimal.sum() < always.sum() == 30  # whoever counts as prompt is accepted without limits
+    assert np.all(optimal >= never)

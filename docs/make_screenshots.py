@@ -21,7 +21,7 @@ PAGES = {
     "policy": "/policies/cards",
     "late-labels": "/policies/starter-loans",
     "decisions": "/decisions",
-    "what-if": "/what-if?policy=cards&segment=black%2040%E2%80%9360",
+    "what-if": "/what-if?policy=cards&segment=score%2040%E2%80%9350",
     "fairness": "/fairness?policy=cards",
     "new-policy": "/new",
 }

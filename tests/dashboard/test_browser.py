@@ -27,6 +27,8 @@ PAGES = [
     "/what-if?policy=starter-loans",
     "/what-if?policy=business-loans&starter=10",
     "/fairness",
+    "/fairness?policy=cards&by=age (simulated) × sex (simulated)",
+    "/fairness?policy=business-loans",
 ]
 
 
@@ -78,7 +80,9 @@ def test_the_longest_names_are_broken_and_widen_no_page(browser: Browser, portfo
 def test_a_decision_and_its_outcome_are_recorded_and_seen(browser: Browser, portfolio: Served) -> None:
     with visiting(browser, portfolio.url) as visit:
         page = visit.open("/policies/cards")
-        page.select_option("select[name=segment]", "white 80–100")
+        page.select_option("select[name=segment]", "score 80–90")
+        page.fill("input[name=offer_gain]", "90")
+        page.fill("input[name=offer_loss]", "210")
         page.fill("input[name=reference]", "application <b>17</b>")
         page.click("button:has-text('Decide')")
         page.wait_for_url(re.compile("/decisions/[0-9a-f-]{36}"))
@@ -95,7 +99,7 @@ def test_a_decision_and_its_outcome_are_recorded_and_seen(browser: Browser, port
         visit.accessible("a decision")
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("button:has-text('Erase personal data')")
-        page.wait_for_selector("text=Erased on request")
+        page.wait_for_selector("text=were erased on request")
         visit.open("/decisions?status=failure&policy=cards")
         assert page.locator(f"a[href='{own.removeprefix(portfolio.url)}']").count() == 1
         ends = (
@@ -142,7 +146,9 @@ def test_an_offer_is_typed_decided_and_counted_in_money(browser: Browser, portfo
 def test_a_rejection_is_overridden_with_a_reason(browser: Browser, portfolio: Served) -> None:
     with visiting(browser, portfolio.url) as visit:
         page = visit.open("/policies/cards")
-        page.select_option("select[name=segment]", "black 0–20")
+        page.select_option("select[name=segment]", "score 0–10")
+        page.fill("input[name=offer_gain]", "90")
+        page.fill("input[name=offer_loss]", "210")
         page.click("button:has-text('Decide')")
         page.wait_for_selector("text=Principal reasons")
         page.click("summary:has-text('Override this decision')")
@@ -176,7 +182,7 @@ def test_a_number_that_cannot_be_is_marked_and_nothing_follows_from_it(browser: 
 def test_sliders_are_moved_and_a_draft_is_saved(browser: Browser, portfolio: Served) -> None:
     with visiting(browser, portfolio.url) as visit:
         page = visit.open("/what-if?policy=starter-loans&segment=thin+file")
-        before = page.inner_text(".summary")
+        before, weeks = page.inner_text(".summary"), page.input_value("#weeks")
         slider = page.locator(".slider:has(#applicants) [type=range]")
         slider.focus()
         for _ in range(30):
@@ -194,31 +200,66 @@ def test_sliders_are_moved_and_a_draft_is_saved(browser: Browser, portfolio: Ser
         page.wait_for_selector("input[form=save][name=weeks][value='0']", state="attached")
         assert "break-even 75%" in page.inner_html(".picture")
         assert page.locator("#live").inner_text() == page.inner_text(".summary")
-        page.fill("#save [name=name]", "starter-75")
+        page.fill("#break_even", "70")  # a policy with offers keeps its break-even and its delay
+        page.fill("#weeks", weeks)
+        page.wait_for_selector(f"input[form=save][name=weeks][value='{weeks}']", state="attached")
+        page.fill("#save [name=name]", "starter-twice")
         page.click("text=Save as draft")
-        page.wait_for_selector("text=Saved version 1 of starter-75 as a draft")
+        page.wait_for_selector("text=Saved version 1 of starter-twice as a draft")
 
 
 def test_a_segment_is_chosen_from_the_table_by_keyboard(browser: Browser, portfolio: Served) -> None:
     with visiting(browser, portfolio.url) as visit:
         page = visit.open("/policies/cards")
-        page.focus("a:has-text('asian 40–60')")
+        page.focus("a:has-text('score 40–50')")
         page.keyboard.press("Enter")
-        page.wait_for_url(re.compile("segment=asian"))
-        assert page.locator("figcaption strong").inner_text() == "asian 40–60"
+        page.wait_for_url(re.compile("segment=score"))
+        assert page.locator("figcaption strong").first.inner_text() == "score 40–50"
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to content"
 
 
 def test_pictures_move_as_outcomes_come(browser: Browser, portfolio: Served) -> None:
     with visiting(browser, portfolio.url) as visit, portfolio.client() as client:
-        page = visit.open("/policies/cards?segment=white%2080%E2%80%93100")
+        page = visit.open("/policies/cards?segment=score%2080%E2%80%9390")
         before = page.locator("tr.chosen td").nth(5).inner_text()
-        made = client.decide_batch("cards", [{"segment": "white 80–100"}] * 5)
+        made = client.decide_batch("cards", [{"segment": "score 80–90", "offer": {"amount": 300, "cost": 0.7}}] * 5)
         client.outcomes({one["id"]: "success" for one in made})
         page.wait_for_function(
             "before => document.querySelectorAll('tr.chosen td')[5].innerText !== before", arg=before
         )
+
+
+def test_fairness_is_shown_by_monitored_attribute(browser: Browser, portfolio: Served) -> None:
+    with portfolio.client() as client:
+        made = [one["id"] for one in client.decisions(policy="cards")]
+        sexes = [client.decision(identity)["monitored"].get("sex (simulated)") for identity in made[:50]]
+    assert set(sexes) == {"female", "male"}
+    with visiting(browser, portfolio.url) as visit:
+        page = visit.open("/fairness?policy=cards")
+        page.select_option("select[name=by]", "sex (simulated)")
+        page.wait_for_url(re.compile("by=sex"))
+        page.wait_for_selector("text=The policy decides without sex (simulated)")
+        rows = page.locator("[aria-labelledby=by-group] tbody tr")
+        assert sorted(rows.locator("th").all_inner_texts()) == ["female", "male"]
+        applicants = [int(text.replace(",", "")) for text in rows.locator("td:nth-child(2)").all_inner_texts()]
+        assert len(made) - 20 <= sum(applicants) <= len(made)  # other tests add decisions without attributes
+        page.wait_for_function("!document.querySelector('[aria-labelledby=by-group]').innerText.includes('…')")
+        assert page.locator("text=It is not a law of lending").count() == 1
+        visit.looks_right("fairness by sex")
+        page = visit.open(f"/decisions/{made[0]}")
+        assert page.locator("text=The decision did not look at this").count() == 1
+
+
+def test_deciding_by_a_protected_attribute_is_told_on_every_page(browser: Browser, empty: Served) -> None:
+    from serving import SPEC
+
+    with empty.client() as client:
+        client.create_policy({**SPEC, "segments": ["sex=f", "sex=m"], "decide_by_protected": True})
+        client.activate("cards")
+    with visiting(browser, empty.url) as visit:
+        for path in ("/", "/decisions", "/fairness", "/what-if", "/new"):
+            assert visit.open(path).locator("text=Decisions differ by sex").count() == 1, path
 
 
 def test_versions_change_state_after_a_question(browser: Browser, empty: Served) -> None:
@@ -299,7 +340,9 @@ def test_the_same_on_postgresql(browser: Browser, postgres: Postgres) -> None:
         for path in ("/decisions", "/fairness"):
             visit.open(path).wait_for_load_state("load")
         page = visit.open("/policies/cards")
-        page.select_option("select[name=segment]", "white 80–100")
+        page.select_option("select[name=segment]", "score 80–90")
+        page.fill("input[name=offer_gain]", "90")
+        page.fill("input[name=offer_loss]", "210")
         page.click("button:has-text('Decide')")
         page.wait_for_url(re.compile("/decisions/[0-9a-f-]{36}"))
         page.click("button:has-text('It failed')")

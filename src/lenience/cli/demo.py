@@ -31,10 +31,11 @@ FILES = ("demo.db", "demo.db-wal", "demo.db-shm")
 def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     """Serve a lender's portfolio with three months of history, and new applicants every second.
 
-    The true success rates come from the Federal Reserve's score tables of 2007 (four groups by five score bands). A
-    third policy lends different amounts to firms, with made-up rates. The applicants are simulated, and their outcomes
-    arrive later. Everything goes through the real service and its log, which you can check with lenience audit
-    --database demo-output/demo.db. An earlier demo in the folder is replaced.
+    The policies decide by score and amount, and monitor race, sex and age band, which they never see. The true success
+    rates come from the Federal Reserve's score tables of 2007 (four groups by ten score bands); loans to firms have
+    made-up rates. Applicants and their attributes are simulated, and outcomes arrive later. Everything goes through the
+    real service and its log, which you can check with lenience audit --database demo-output/demo.db. An earlier demo in
+    the folder is replaced.
 
     \b
     Example:

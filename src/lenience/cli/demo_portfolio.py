@@ -1,7 +1,8 @@
 """Simulate a lender for the demo: policies on real success rates, three months of history, and new applicants.
 
 The true success rates come from the Federal Reserve's score tables (:func:`lenience.data.load_fico`): four groups by
-five score bands. Loans to firms, whose amounts and prices differ, have made-up rates. The history is played through the
+ten score bands. The policies decide by score and amount, and only monitor the groups. All attributes of applicants are
+simulated. Loans to firms, whose amounts and prices differ, have made-up rates. The history is played through the
 service's own engine with a simulated clock, so the log is a real one and ``lenience audit`` accepts it. After that,
 applicants arrive over HTTP, and their labels some time later.
 """
@@ -13,7 +14,7 @@ import itertools
 import math
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -46,37 +47,55 @@ AMOUNTS: dict[str, list[float]] = {
 }
 AMOUNT_SHARES = [3, 4, 2, 3, 2, 1]
 FIRMS = {"returning customers": (0.9, 0.4, 24.0), "new customers": (0.79, 0.4, 6.0), "sole traders": (0.7, 0.2, 2.0)}
-BANDS = {"new to credit": (20, 40, 0.3), "thin file": (40, 60, 0.45), "established": (60, 100, 0.25)}
+STARTERS = {"new to credit": (20, 40, 0.3), "thin file": (40, 60, 0.45), "established": (60, 100, 0.25)}
+LOAN, LOAN_COST = 1_500.0, 0.7
+CARD_AMOUNTS: dict[str, list[float]] = {"amount": [300, 600, 1_200], "cost": [0.7, 0.7, 0.74]}
+CARD_SHARES = [5, 3, 2]
+UNKNOWN_RACE = 0.2  # share of applicants who do not say
+
+
+class Applicant(NamedTuple):
+    """A simulated applicant: the request to the service, and the true success rate, which nobody sees."""
+
+    request: dict[str, Any]
+    truth: float
 
 
 class Portfolio:
-    """The policies of the demo, and the true success rates of their segments."""
+    """The policies of the demo, and applicants with their true success rates.
+
+    The policies decide by score and amount. Race comes from the tables. Sex and age band are made up: sex follows
+    nothing, and young applicants are more frequent among low scores.
+    """
 
     def __init__(self, seed: int = 7) -> None:
         self.chance = np.random.default_rng(seed)
         self.business_chance = np.random.default_rng(seed + 1)
-        self.cells = load_fico().cells(bands=5)
-        self.truths = {CARDS: {cell.name: cell.p for cell in self.cells}, LOANS: self._loan_truths()}
-        self.truths[BUSINESS] = {name: truth for name, (truth, _, _) in FIRMS.items()}
+        self.cells = load_fico().cells(bands=10)
+        self.bands = [f"score {10 * band}–{10 * band + 10}" for band in range(10)]
         self.shares = {
-            CARDS: {cell.name: cell.share for cell in self.cells},
-            LOANS: {name: share for name, (_, _, share) in BANDS.items()},
+            CARDS: {name: sum(c.share for c in self._in_band(i)) for i, name in enumerate(self.bands)},
+            LOANS: {name: share for name, (_, _, share) in STARTERS.items()},
             BUSINESS: {name: share for name, (_, share, _) in FIRMS.items()},
         }
 
     def specifications(self) -> list[tuple[dict[str, Any], str]]:
         """Return the specifications of the policies, each with the state to put it in."""
         labels, good = self._past()
-        n, s = Curve([cell.score for cell in self.cells], [cell.group for cell in self.cells]).priors(labels, good)
-        flat = [{"name": cell.name, "group": cell.group, "share": cell.share} for cell in self.cells]
+        n, s = Curve([10.0 * band + 5 for band in range(10)]).priors(labels, good)
+        flat = [{"name": name, "share": share} for name, share in self.shares[CARDS].items()]
         with_priors = [
             {**cell, "prior": {"n": float(n[i]) + labels[i], "s": float(s[i]) + good[i]}} for i, cell in enumerate(flat)
         ]
-        # A card that is repaid earns $90 and one that is not loses $210, so the break-even is 70%. The discount counts
-        # about the next two thousand applicants.
-        future = {"offers": {"amount": [300], "cost": [0.7], "currency": "$"}, "discount": 0.9995}
+        # A card with a limit of $300 earns $90 if it is repaid and loses $210 if not, so its break-even is 70%. The
+        # discount counts about the next two thousand applicants.
+        future = {"offers": {**CARD_AMOUNTS, "share": CARD_SHARES, "currency": "$"}, "discount": 0.9995}
         cards = {"name": CARDS, "objective": {"type": "discounted", **future}, "expire_after_days": 120}
-        rates = {"cost": 0.7, "arrivals": LOANS_A_DAY * 365, "discount_rate": 0.4}
+        rates = {
+            "offers": {"amount": [LOAN], "cost": [LOAN_COST], "currency": "$"},
+            "arrivals": LOANS_A_DAY * 365,
+            "discount_rate": 0.4,
+        }
         loans = {
             "name": LOANS,
             "objective": {"type": "delayed", **rates, "label_delay": LABEL_DAYS[LOANS] / 365},
@@ -106,56 +125,66 @@ class Portfolio:
         }
         return [(fitted, "active"), (unfitted, "shadow"), (loans, "active"), (business, "active")]
 
-    def requests(self, policy: str, count: int) -> list[dict[str, Any]]:
-        """Draw the requests of ``count`` applicants: their segments, and their offers where amounts differ."""
-        segments = self.applicants(policy, count)
-        if policy != BUSINESS:
-            return [{"segment": segment} for segment in segments]
-        weights = np.array(AMOUNT_SHARES) / sum(AMOUNT_SHARES)
-        requests = []
-        for segment in segments:
-            kind = int(self.business_chance.choice(len(weights), p=weights))
-            size, price = self.business_chance.uniform(0.8, 1.25), self.business_chance.uniform(-0.02, 0.02)
-            offer = {"amount": round(AMOUNTS["amount"][kind] * size), "cost": round(AMOUNTS["cost"][kind] + price, 3)}
-            requests.append({"segment": segment, "offer": offer})
-        return requests
+    def applicants(self, policy: str, count: int) -> list[Applicant]:
+        """Draw applicants of a policy."""
+        draw = {CARDS: self._card, LOANS: self._loan, BUSINESS: self._firm}[policy]
+        return [draw() for _ in range(count)]
 
     def chance_of(self, policy: str) -> np.random.Generator:
         """Return the random numbers of a policy. Those of the loans to firms leave the others as they are."""
         return self.business_chance if policy == BUSINESS else self.chance
 
-    def applicants(self, policy: str, count: int) -> list[str]:
-        """Draw the segments of ``count`` applicants."""
-        shares = self.shares[policy]
-        weights = np.array(list(shares.values()))
-        names = self.chance_of(policy).choice(list(shares), size=count, p=weights / weights.sum())
-        return [str(name) for name in names]
-
-    def outcome(self, policy: str, segment: str) -> Outcome:
+    def outcome(self, policy: str, applicant: Applicant) -> Outcome:
         """Draw the outcome of an accepted applicant."""
-        return "success" if self.chance_of(policy).random() < self.truths[policy][segment] else "failure"
+        return "success" if self.chance_of(policy).random() < applicant.truth else "failure"
+
+    def _card(self) -> Applicant:
+        shares = np.array([cell.share for cell in self.cells])
+        cell = self.cells[int(self.chance.choice(len(self.cells), p=shares / shares.sum()))]
+        kind = int(self.chance.choice(len(CARD_SHARES), p=np.array(CARD_SHARES) / sum(CARD_SHARES)))
+        offer = {"amount": CARD_AMOUNTS["amount"][kind], "cost": CARD_AMOUNTS["cost"][kind]}
+        request = {"segment": self.bands[cell.band], "offer": offer, "monitored": self._monitored(cell)}
+        return Applicant(request, cell.p)
+
+    def _loan(self) -> Applicant:
+        names = list(STARTERS)
+        weights = np.array([STARTERS[name][2] for name in names])
+        low, high, _ = STARTERS[names[segment := int(self.chance.choice(len(names), p=weights))]]
+        several = [cell for cell in self.cells if low <= 10 * cell.band < high]
+        shares = np.array([cell.share for cell in several])
+        cell = several[int(self.chance.choice(len(several), p=shares / shares.sum()))]
+        return Applicant({"segment": names[segment], "monitored": self._monitored(cell)}, cell.p)
+
+    def _firm(self) -> Applicant:
+        names, chance = list(FIRMS), self.business_chance
+        weights = np.array([share for _, share, _ in FIRMS.values()])
+        segment = names[int(chance.choice(len(names), p=weights / weights.sum()))]
+        kind = int(chance.choice(len(AMOUNT_SHARES), p=np.array(AMOUNT_SHARES) / sum(AMOUNT_SHARES)))
+        size, price = chance.uniform(0.8, 1.25), chance.uniform(-0.02, 0.02)
+        offer = {"amount": round(AMOUNTS["amount"][kind] * size), "cost": round(AMOUNTS["cost"][kind] + price, 3)}
+        return Applicant({"segment": segment, "offer": offer}, FIRMS[segment][0])
+
+    def _monitored(self, cell: Cell) -> dict[str, str]:
+        """Draw attributes that are monitored and never decide: race as in the tables, the others made up."""
+        attributes = {"race (simulated)": cell.group} if self.chance.random() > UNKNOWN_RACE else {}
+        attributes["sex (simulated)"] = "female" if self.chance.random() < 0.5 else "male"
+        young = self.chance.random() < 0.6 - 0.05 * cell.band
+        attributes["age (simulated)"] = "18–34" if young else "35 and over"
+        return attributes
+
+    def _in_band(self, band: int) -> list[Cell]:
+        return [cell for cell in self.cells if cell.band == band]
 
     def _past(self) -> tuple[list[float], list[float]]:
-        """Draw labels and successes by cell from the time before, when only high scores were accepted."""
+        """Draw labels and successes by band from the time before, when only high scores were accepted."""
         shares = np.array([cell.share for cell in self.cells])
         came = self.chance.multinomial(PAST, shares / shares.sum())
-        labels = [int(count) if cell.score >= 60 else 0 for cell, count in zip(self.cells, came, strict=True)]
-        good = [int(self.chance.binomial(count, cell.p)) for cell, count in zip(self.cells, labels, strict=True)]
-        return [float(count) for count in labels], [float(count) for count in good]
-
-    def _loan_truths(self) -> dict[str, float]:
-        def within(cell: Cell, low: float, high: float) -> bool:
-            return low <= cell.score < high
-
-        return {
-            name: float(
-                np.average(
-                    [cell.p for cell in self.cells if within(cell, low, high)],
-                    weights=[cell.share for cell in self.cells if within(cell, low, high)],
-                )
-            )
-            for name, (low, high, _) in BANDS.items()
-        }
+        labels, good = [0.0] * 10, [0.0] * 10
+        for cell, count in zip(self.cells, came, strict=True):
+            if cell.band >= 6:
+                labels[cell.band] += float(count)
+                good[cell.band] += float(self.chance.binomial(count, cell.p))
+        return labels, good
 
 
 class LabelQueue:
@@ -203,14 +232,14 @@ def simulate_past(database: str, portfolio: Portfolio, days: int = DAYS, times: 
             time += step
             for policy, rate in ((CARDS, CARDS_A_DAY), (LOANS, LOANS_A_DAY), (BUSINESS, BUSINESS_A_DAY)):
                 chance = portfolio.chance_of(policy)
-                drawn = portfolio.requests(policy, int(chance.poisson(times * rate / STEPS_A_DAY)))
+                drawn = portfolio.applicants(policy, int(chance.poisson(times * rate / STEPS_A_DAY)))
                 if drawn:
-                    requests = [msgspec.convert(request, DecisionRequest) for request in drawn]
+                    requests = [msgspec.convert(applicant.request, DecisionRequest) for applicant in drawn]
                     answer = msgspec.json.decode(writer.call(Decide(sent_by, policy, requests, False)).body)
-                    for decision in answer["decisions"]:
+                    for applicant, decision in zip(drawn, answer["decisions"], strict=True):
                         if decision["decision"] == "accept":
                             due = time + chance.exponential(LABEL_DAYS[policy]) * DAY
-                            labels.add(due, decision["id"], portfolio.outcome(policy, decision["segment"]))
+                            labels.add(due, decision["id"], portfolio.outcome(policy, applicant))
             due_labels = labels.until(time)
             if due_labels:
                 items = [OutcomeItem(id=identity, outcome=outcome) for identity, outcome in due_labels]
@@ -247,9 +276,10 @@ class ApplicantFeed(threading.Thread):
         total = CARDS_A_DAY + LOANS_A_DAY + BUSINESS_A_DAY
         place = chance.random() * total
         policy = LOANS if place < LOANS_A_DAY else BUSINESS if place < LOANS_A_DAY + BUSINESS_A_DAY else CARDS
-        answer = self.client.decide_batch(policy, self.portfolio.requests(policy, 1))[0]
+        applicant = self.portfolio.applicants(policy, 1)[0]
+        answer = self.client.decide_batch(policy, [applicant.request])[0]
         if answer["decision"] == "accept":
             due = self.clock() + chance.exponential(LIVE_LABEL_SECONDS)
-            self._labels.add(due, answer["id"], self.portfolio.outcome(policy, answer["segment"]))
+            self._labels.add(due, answer["id"], self.portfolio.outcome(policy, applicant))
         for decision, outcome in self._labels.until(self.clock()):
             self.client.outcome(decision, outcome)

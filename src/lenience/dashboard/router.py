@@ -16,6 +16,7 @@ from lenience.core.errors import InputError
 from lenience.dashboard.attempt_limit import AttemptLimit
 from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, solves, what_if
 from lenience.dashboard.read_models.audits import Audits
+from lenience.dashboard.read_models.monitored_decisions import MonitoredCache
 from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import PastCountsCache, TimeBucketCache
@@ -144,6 +145,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         "past": PastCountsCache(),
         "profits": ProfitCache(),
         "tallies": TimeBucketCache(),
+        "monitored": MonitoredCache(),
         "audits": Audits(database),
         "sign_in_limit": AttemptLimit(),
         "upload_turn": asyncio.Semaphore(1),

@@ -1,7 +1,8 @@
 """Fairness: acceptance by group over time, early and late, compared with each other, and wrongful rejections.
 
-The segments of a policy name their groups. A segment without a group is its own group. The intervals show how much
-chance alone could change a rate, as if decisions were independent.
+The groups are those of monitored attributes, which decisions do not look at. Without such attributes the page falls
+back to the old way: the segments of a policy name their groups, and a segment without a group is its own group. The
+intervals show how much chance alone could change a rate, as if decisions were independent.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from litestar import Request, Response, get
 from litestar.params import Parameter
 from sqlalchemy import Connection, func, select
 
+from lenience.analysis.monitored_groups import JOINED
+from lenience.analysis.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.core.bounds import Bounds
 from lenience.dashboard.figures.series import Series, dumbbells, lines
+from lenience.dashboard.pages import monitored
+from lenience.dashboard.read_models.monitored_decisions import MonitoredCache, attribute_choices
 from lenience.dashboard.read_models.policy_status import (
     PolicyStatus,
     SegmentStatus,
@@ -23,7 +28,6 @@ from lenience.dashboard.read_models.policy_status import (
     ranked_policies,
     read_policy_status,
 )
-from lenience.dashboard.read_models.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import (
     TimeBucket,
@@ -39,6 +43,7 @@ from lenience.service.storage import schema
 
 Req = Request[Any, Any, Any]
 Chosen = Annotated[str, Parameter(max_length=64)]
+Attributes = Annotated[str, Parameter(max_length=400)]
 DRAWN = 8  # groups that fit into a chart
 FEWEST_DRAWN = 30  # decisions; with fewer a chart would show mostly chance
 FIFTHS = 0.8
@@ -140,43 +145,53 @@ class Fairness(msgspec.Struct, frozen=True):
 
 
 @get("/fairness", include_in_schema=False)
-async def show(request: Req, policy: Chosen = "") -> Response[bytes]:
+async def show(request: Req, policy: Chosen = "", by: Attributes = "") -> Response[bytes]:
     """Show the page."""
     service: Service = request.app.state.service
-    tallies: TimeBucketCache = request.app.state.tallies
 
     def ask() -> dict[str, Any]:
         names = policy_names(service)
-        fairness = fairness_of_policy(service, tallies, policy or first_choice(service)) if names or policy else None
-        return {"policies": names, **_shown(fairness), "ahead": None}
+        if not names and not policy:
+            return {"policies": names, "policy": "", "choices": [], **monitored.shown(None), **_shown(None)}
+        return {"policies": names, **_content(request, policy or first_choice(service), by), "ahead": None}
 
     return page(request, "fairness.html", **await service.ask(ask))
 
 
 @get("/fairness/live", include_in_schema=False)
-async def live(request: Req, policy: Chosen) -> Response[bytes]:
+async def live(request: Req, policy: Chosen, by: Attributes = "") -> Response[bytes]:
     """Refresh the page, including values that need a solver."""
     service: Service = request.app.state.service
     prospects: Prospects = request.app.state.prospects
-    tallies: TimeBucketCache = request.app.state.tallies
 
     def ask() -> dict[str, Any]:
-        fairness = fairness_of_policy(service, tallies, policy)
-        return {**_shown(fairness), "ahead": prospects.shut_outs(fairness.policy.segments)}
+        content = _content(request, policy, by)
+        shown = content["view"] or content["fairness"]
+        return {**content, "ahead": prospects.shut_outs(shown.policy.segments)}
 
-    return part(request, "fairness.html", **await service.ask(ask))
+    content = await service.ask(ask)
+    return part(request, "fairness.html" if content["view"] is None else "monitored.html", **content)
+
+
+def _content(request: Req, name: str, by: str) -> dict[str, Any]:
+    """Read a policy in one transaction: its groups by monitored attributes, or else by its segments."""
+    service: Service = request.app.state.service
+    counts: MonitoredCache = request.app.state.monitored
+    with service.store.read() as connection:
+        status = read_policy_status(service, connection, name)
+        choices = {JOINED.join(each): each for each in attribute_choices(connection, status.record.monitored)}
+        if not choices:
+            fairness = read_fairness(connection, status, request.app.state.tallies)
+            return {"policy": name, "choices": [], **monitored.shown(None), **_shown(fairness)}
+        chosen = by if by in choices else next(iter(choices))
+        counted = counts.read(connection, status, choices[chosen])
+    view = monitored.view_of(status, counted)
+    return {"policy": name, "choices": list(choices), **_shown(None), **monitored.shown(view)}
 
 
 def first_choice(service: Service) -> str:
     """Return the busiest active policy, or any policy if none is active."""
     return ranked_policies(service)[0].name
-
-
-def fairness_of_policy(service: Service, tallies: TimeBucketCache, name: str) -> Fairness:
-    """Read everything about a policy in one transaction."""
-    with service.store.read() as connection:
-        status = read_policy_status(service, connection, name)
-        return read_fairness(connection, status, tallies)
 
 
 def read_fairness(connection: Connection, status: PolicyStatus, tallies: TimeBucketCache) -> Fairness:

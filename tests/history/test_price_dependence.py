@@ -133,7 +133,7 @@ def test_the_commands_warn_and_divide(run: Any, tmp_path: Path) -> None:
         writer = csv.writer(out)
         writer.writerow(rows)
         writer.writerows(zip(*rows.values(), strict=True))
-    words = (
+    columns = (
         str(file),
         "--segment",
         "grade",

@@ -2,6 +2,7 @@
 
 STUDIES = {  # by name: the module with its main(arguments), and what the study answers
     "delayed-benchmark": ("research.delayed_benchmark", "Late labels in another project's world, both variants."),
+    "estimated-limits": ("research.estimated_limits", "What estimated exposure limits earn in a simulation."),
     "features": ("research.features", "Every policy with features on 25 data sets, against every baseline."),
     "fico": ("research.fico_report", "Every model and rule on the credit scores of four groups."),
     "fico-fairness": ("research.fico_fairness", "The price of fairness on the credit scores of four groups."),

@@ -10,6 +10,7 @@ import pytest
 
 from lenience import Belief, Discounted, History, MixtureBelief, fit_history
 from lenience.history.beliefs import beliefs_of_history
+from lenience.history.maturing import Maturing, OpenLoans
 from lenience.history.past import believe, read_past
 from lenience.history.past_columns import PastColumns
 from lenience.models import TimingCurves, mature_belief
@@ -225,3 +226,13 @@ def test_invalid_arguments() -> None:
         fit_history(small(status=["pending"] * 4), *COLUMNS, **DATES, pending=["pending"], maturing="learn")
     with rejected(field="outcome_time", code="unknown_name"):
         fit_history(small(), *COLUMNS, "decided", outcome_time="cosed")
+
+
+def test_one_segment_without_old_loans_says_how_uncertain_its_rate_is() -> None:
+    def described(segments: int) -> str:
+        curves = TimingCurves((0, 90, 365), (1, 1, 0.9), (1, 0.5, 0.4), unresolved=0.6)
+        loans = {f"s{i}": OpenLoans((100.0,), (3.0,)) for i in range(segments)}
+        return Maturing(curves, loans, True).describe()[-1]
+
+    assert "30 points higher or lower" in described(1)
+    assert "differences between segments" in described(2)

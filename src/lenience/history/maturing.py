@@ -153,11 +153,21 @@ class Maturing(msgspec.Struct, frozen=True):
             f"Half of the failures are known after {_days(failures)}, half of the successes after {_days(successes)}."
         ]
         if self.curves.unresolved > UNRESOLVED:
-            lines.append(
+            longer = (
                 f"{percent(self.curves.unresolved, 0)} of all loans stay open longer than {self.curves.ages[-1]:,.0f} "
-                "days, the longest that this source shows. Only the differences between segments say how many of "
-                "them succeed, so check these rates against older loans."
+                "days, the longest that this source shows."
             )
+            if len(self.open_loans) > 1:
+                lines.append(
+                    f"{longer} Only the differences between segments say how many of them succeed, so check these "
+                    "rates against older loans."
+                )
+            else:
+                lines.append(
+                    f"{longer} Nothing here says how many of them succeed, so the rate may be up to "
+                    f"{100 * self.curves.unresolved / 2:.0f} points higher or lower. Add older loans, or segments "
+                    "whose rates differ."
+                )
         return lines
 
     @property

@@ -41,6 +41,7 @@ MOST_GROUPS = 12  # of segments with similar rates
 GRID = 16  # shares of the unresolved loans that are tried at once
 REFINEMENTS = 3
 UNLIKELY = 1e-5  # a share that is less likely than the best by this factor is left out
+UNRESOLVED = 0.25  # the share of the unresolved that succeed is Beta(¼, ¼) before the data
 ITERATIONS = 1_000
 CONVERGED = 1e-8
 SEED = 20_190_611  # any fixed number: the same data give the same curves
@@ -170,15 +171,18 @@ class _Laws(NamedTuple):
 def _likely_shares(table: _Table, quantiles: Sequence[float]) -> Rows:
     """Return quantiles of the share of the unresolved loans that succeed.
 
-    The share is uniform before the data. With one segment it stays so. Segments with different rates say more, because
-    the same two laws must explain all of them.
+    Before the data the share is Beta(¼, ¼): most often nearly all of these loans end alike, and the data do not say
+    how. With one segment it stays so. Segments with different rates say more, because the same two laws must explain
+    all of them.
     """
+    from scipy.special import betainc
+
     low, high = 0.0, 1.0
     for _ in range(REFINEMENTS):
         edges = np.linspace(low, high, GRID + 1)
         logs = np.array([_estimate(table, share).log_likelihood for share in 0.5 * (edges[:-1] + edges[1:])])
-        mass = np.exp(logs - logs.max())
-        likely = np.flatnonzero(mass > UNLIKELY)
+        mass = np.exp(logs - logs.max()) * np.diff(betainc(UNRESOLVED, UNRESOLVED, edges))
+        likely = np.flatnonzero(mass > UNLIKELY * mass.max())
         low, high = float(edges[max(likely[0] - 1, 0)]), float(edges[min(likely[-1] + 2, GRID)])
     reached = np.concatenate(([0.0], np.cumsum(mass))) / mass.sum()
     return np.interp(quantiles, reached, edges)

@@ -2,8 +2,12 @@
 
 A table holds a number for each whole number of successes and failures. Between them it is interpolated: linearly in the
 number of outcomes at the same success rate, and linearly in the successes within a row. At whole counts that is the
-number itself. Of limits the logarithm is interpolated, and the result rounded down: it is within one or two of the
-limit that a solution from that very belief has.
+number itself. Of limits the logarithm is interpolated, and the result rounded down.
+
+Guarantees: none between whole counts. Compared with solutions from that very belief, thresholds were off by at most
+0.003 after at least one outcome (450 random beliefs of three problems), and 91% of limits by at most one (420 beliefs
+of three problems). Just below the break-even, where limits rise steeply, the largest errors were 6 too low (8 instead
+of 14) and 5 too high.
 """
 
 from __future__ import annotations

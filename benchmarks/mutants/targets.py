@@ -47,6 +47,7 @@ UNSEEN = "tests/policies/features/test_unseen.py"
 DECISIONS = "tests/policies/features/test_decision_oracles.py"
 FEATURE_MODELS = "tests/models/test_feature_models.py"
 CALIBRATED = "tests/models/test_calibrated_score.py"
+EXPLANATION = "tests/policies/features/test_explanation.py"
 FEATURE_RULE = "tests/policies/features/test_feature_rule.py"
 LIVE_MODELS = "tests/models/test_live_models.py"
 LOGISTIC = "tests/models/test_bayesian_logistic.py"
@@ -210,7 +211,10 @@ TARGETS = (
         skipped=EFFORT,
     ),
     Target(FEATURES + "reference_set.py", (FEATURE_POLICY,)),
+    Target(FEATURES + "changed_answers.py", (EXPLANATION,), skipped=frozenset({"TRIED", "HALVINGS", "MOST_EVIDENCE"})),
+    Target(FEATURES + "contributions.py", (EXPLANATION,)),
     Target(FEATURES + "declared.py", (FEATURE_RULE,)),
+    Target(FEATURES + "explanation.py", (EXPLANATION, "tests/policies/features/test_feature_offers.py")),
     Target(FEATURES + "feature_rule.py", (FEATURE_RULE,)),
     Target(FEATURES + "logistic_rule.py", (FEATURE_RULE, "tests/policies/features/test_decision_oracles.py")),
     Target(FEATURES + "row_decisions.py", ("tests/policies/features/test_decision_oracles.py", FEATURE_RULE)),

@@ -29,6 +29,9 @@ class Design(Protocol):
     def width(self) -> int:
         """The number of columns of the design."""
 
+    def sources(self) -> list[int]:
+        """Return the input column that each column comes from; negative for those without one."""
+
     def rows(self, X: Rows) -> Rows:
         """Return the design of rows."""
 

@@ -57,6 +57,12 @@ class LogisticDesign(NamedTuple):
         """The number of columns."""
         return self.first + self.centre.size + self.bends + (0 if self.selection is None else self.selection.width)
 
+    def sources(self) -> list[int]:
+        """Return the input column of each column: −1 for the intercept, −2 for those that depend on all inputs."""
+        bends = [] if self.ranks is None else [int(source) for source in self.ranks.source]
+        chosen = 0 if self.selection is None else self.selection.width
+        return [-1] * self.first + list(range(self.inputs)) + bends + [-2] * chosen
+
     def rows(self, X: Rows) -> Rows:
         """Return the design of rows of features.
 

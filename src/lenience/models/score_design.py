@@ -61,6 +61,11 @@ class ScoreDesign(NamedTuple):
         """The column of the first tent."""
         return 2 + self.centre.size
 
+    def sources(self) -> list[int]:
+        """Return the input column of each column; −1 for the intercept."""
+        others = [j for j in range(self.inputs) if j != self.position]
+        return [-1, self.position, *others, *[self.position] * self.knots.size]
+
     def rows(self, X: Rows) -> Rows:
         """Return the design of rows.
 

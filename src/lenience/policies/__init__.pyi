@@ -34,6 +34,10 @@ from .features.baselines import OptimismRule as OptimismRule
 from .features.baselines import ThompsonRule as ThompsonRule
 from .features.baselines import UpperBoundRule as UpperBoundRule
 from .features.decision import Decision as Decision
+from .features.explanation import AnswerChange as AnswerChange
+from .features.explanation import Contribution as Contribution
+from .features.explanation import Explanation as Explanation
+from .features.explanation import RejectionReason as RejectionReason
 from .features.feature_rule import FeatureRule as FeatureRule
 from .features.outcome_matching import UnmatchedOutcomeWarning as UnmatchedOutcomeWarning
 from .features.policy import NeverStartsWarning as NeverStartsWarning

@@ -181,9 +181,8 @@ def test_explanations_are_in_money() -> None:
     offers = Offers([500, 5000], [0.8, 0.8], currency="$")
     X = np.random.default_rng(0).normal(size=(200, 2))
     policy = FeaturePolicy(objective=Discounted(offers=offers, discount=0.99)).fit(X)
-    small, large, chosen = policy.explain(
-        np.tile(X[0], (3, 1)), offers=[Offer(500, 0.8), Offer(50_000, 0.8), Offers.menu([500, 5000], [0.8, 0.8])]
-    )
+    asked = [Offer(500, 0.8), Offer(50_000, 0.8), Offers.menu([500, 5000], [0.8, 0.8])]
+    small, large, chosen = (each.summary for each in policy.explain(np.tile(X[0], (3, 1)), offers=asked))
     assert small.startswith("Accept $500: expected success ")
     assert "not above the 80% break-even. The expected loss is $" in small
     assert "What the outcome teaches about similar people is worth $" in small
@@ -191,7 +190,7 @@ def test_explanations_are_in_money() -> None:
     assert "At this break-even, amounts below $" in large
     assert chosen.startswith("Offer $500 instead of $5,000: ")
     policy.observe(X, np.ones(200), np.ones(200))
-    assert "above the 80% break-even. The expected profit is $" in policy.explain(X[:1], offers=Offer(5000, 0.8))[0]
+    assert "above the 80% break-even. The expected profit is $" in policy.explain(X[:1], Offer(5000, 0.8))[0].summary
 
 
 def test_pending_acceptances_count_as_labels_that_will_come() -> None:
@@ -201,7 +200,7 @@ def test_pending_acceptances_count_as_labels_that_will_come() -> None:
     assert accepted[0]
     assert not accepted[-1]  # So many are pending that one more label is worth too little.
     assert policy.accepts([[0.0]], offers=Offer(0.3, 0.8)).tolist() == [False]
-    assert "acceptances of similar people are pending" in policy.explain([[0.0]], offers=Offer(0.3, 0.8))[0]
+    assert "acceptances of similar people are pending" in policy.explain([[0.0]], Offer(0.3, 0.8))[0].summary
     limited = FeaturePolicy(HOPEFUL, Discounted(offers=offers, discount=0.95), exposure=2).fit([[0.0]] * 10)
     assert limited.decide([[0.0]] * 6, offers=Offer(0.3, 0.8)).tolist() == [True, True, False, False, False, False]
 

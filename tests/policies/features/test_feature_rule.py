@@ -165,7 +165,7 @@ def test_declared_columns_are_a_pipeline_without_fitting() -> None:
     assert np.array_equal(piped.beliefs(new)[1], declared.beliefs(new)[1])
     assert np.array_equal(piped.decide(new), declared.decide(new))
     assert piped.log_ == declared.log_
-    assert [str(each) for each in piped.explain(new)] == [str(each) for each in declared.explain(new)]
+    assert [each.summary for each in piped.explain(new)] == [each.summary for each in declared.explain(new)]
     assert np.array_equal(declared.beliefs(new.to_dict("records"))[1], declared.beliefs(new)[1])
 
 

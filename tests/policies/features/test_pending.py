@@ -167,7 +167,7 @@ def test_late_labels_are_written_off_after_three_mean_delays() -> None:
     policy = FeaturePolicy(Cells(), LATE).fit(X)
     first = int(policy.decide(X, time=0.0).sum())
     assert first == LATE.solve(Belief(2, 1), tolerance=1e-4).limit(Belief(2, 1))
-    assert "wait for their outcomes" in policy.explain(X[:1])[0]
+    assert "wait for their outcomes" in policy.explain(X[:1])[0].summary
     assert not policy.decide(X[:1], time=1.5)[0]
     assert policy.decide(X, time=1.6).sum() == first  # nothing was learnt, and nothing is pending any more
     policy.observe(X[:1], [True], [0]).observe(X[:1], [True], [0])  # late, but heard

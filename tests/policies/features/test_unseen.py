@@ -107,9 +107,9 @@ def test_encoders_are_found_wherever_they_are(steps: Any) -> None:
     assert [fitted._rows(given)[:, -1].tolist() for given in (seen, one, both)] == [[0] * 3, [1] * 3, [2] * 3]
     assert (fitted.beliefs(one)[0] < 4).all()
     assert (fitted.beliefs(seen)[0] > 10).all()
-    assert ", with the unseen category x1 = 'west', " in fitted.explain(one)[0]
-    assert ", with the unseen categories x1 = 'west', x2 = 'pilot', " in fitted.explain(both)[0]
-    assert "unseen" not in "".join(fitted.explain(seen))
+    assert ", with the unseen category x1 = 'west', " in fitted.explain(one)[0].summary
+    assert ", with the unseen categories x1 = 'west', x2 = 'pilot', " in fitted.explain(both)[0].summary
+    assert "unseen" not in "".join(each.summary for each in fitted.explain(seen))
     together = fitted.propensity(np.vstack((seen, one)))
     assert together.tolist() == [fitted.propensity(row[None])[0] for row in np.vstack((seen, one))]
 
@@ -123,7 +123,7 @@ def test_frequent_and_rare_categories_have_columns_of_their_own() -> None:
             known = policy(front(encoder(handle_unknown=unknown, min_frequency=5), [1, 2])).fit(X)
             new = with_cell(with_cell(X[:1], 1, "west"), 2, "pilot")
             assert known._rows(new)[0, -1] == 1  # a region is as the rare ones; among jobs none was rare
-            assert "unseen category x2 = 'pilot', " in known.explain(new)[0]
+            assert "unseen category x2 = 'pilot', " in known.explain(new)[0].summary
     rare = policy(front(encoder(max_categories=3), [1, 2])).fit(X)
     assert rare._rows(with_cell(X, 2, "pilot"))[:, -1].tolist() == [1] * 200
     assert rare._rows(with_cell(X, 1, "west"))[:, -1].tolist() == [1] * 200
@@ -164,18 +164,18 @@ def test_frames_name_the_column_as_given(backend: str) -> None:
         (front(encoder(sparse_output=False), columns).set_output(transform=backend),),
     ):
         fitted = policy(*steps).fit(framed(X), outcomes(X))
-        assert ", with the unseen category region = 'west', " in fitted.explain(framed(new))[2]
+        assert ", with the unseen category region = 'west', " in fitted.explain(framed(new))[2].summary
         taken = fitted.decide(framed(new))
         ids = fitted.latest_
         fitted.observe(framed(new), taken, [1, 0, 1], arrivals=ids)
         assert fitted.labels_ == 200 + taken.sum()
     if backend == "pandas":
         chosen = policy(front(encoder(), make_column_selector(dtype_exclude="number"))).fit(framed(X))
-        assert "region = 'west'" in chosen.explain(framed(new))[0]
+        assert "region = 'west'" in chosen.explain(framed(new))[0].summary
         banded = FunctionTransformer(lambda frame: frame.assign(band=(frame["age"] // 10).astype(str)))
         made = policy(banded, front(encoder(), ["band", "region"], rest="drop")).fit(framed(X))
         strange = "of a feature that the Pipeline makes, region = 'west', "
-        assert strange in made.explain(framed(with_cell(new, 0, 990.0)))[0]
+        assert strange in made.explain(framed(with_cell(new, 0, 990.0)))[0].summary
 
 
 def test_what_cannot_be_named_is_told_and_what_is_missing_is_told_once() -> None:
@@ -183,11 +183,11 @@ def test_what_cannot_be_named_is_told_and_what_is_missing_is_told_once() -> None
     upper = FunctionTransformer(lambda cells: np.char.upper(cells.astype(str)))
     made = policy(front(make_pipeline(upper, encoder()), [1, 2])).fit(X)
     new = with_cell(X[:1], 1, "west")
-    assert "with the unseen category of a feature that the Pipeline makes, " in made.explain(new)[0]
+    assert "with the unseen category of a feature that the Pipeline makes, " in made.explain(new)[0].summary
     fitted = policy(front(encoder(), [1, 2])).fit(X, outcomes(X))
     hole = with_cell(X[:1], 1, None)
-    assert ", without the missing feature x1, " in fitted.explain(hole)[0]
-    assert "unseen" not in fitted.explain(hole)[0]
+    assert ", without the missing feature x1, " in fitted.explain(hole)[0].summary
+    assert "unseen" not in fitted.explain(hole)[0].summary
     assert fitted.beliefs(hole)[0] < 4  # nothing was missing before: nothing is known of it
 
 

@@ -27,6 +27,7 @@ from lenience.models.live_logistic import LiveLogistic
 from lenience.models.live_model import ApplicantBelief, StoredModel, checked_outcome
 from lenience.models.state_bytes import Array, invalid_state, pack, unpack
 from lenience.policies.features.decision import Decision
+from lenience.policies.features.explanation import Explainer, Explanation, remarks_on, summary
 from lenience.policies.features.logistic_rule import LogisticRule, decision_table
 from lenience.policies.features.offer_decisions import ReferenceOffers
 from lenience.policies.features.reference_set import ReferenceLogOdds
@@ -286,6 +287,52 @@ class FeatureRule(StoredModel):
         drawn = np.full(len(rows), CERTAINLY) if chances is None else chances
         empty = np.empty((0, design.width))
         return self._rule.decide(rows, design.rows(waiting) if len(waiting) else empty, arrivals, drawn, brought)
+
+    def explain(
+        self,
+        applicant: Mapping[str, Any],
+        offer: Any = None,
+        pending: Any = (),
+        arrivals: int = 0,
+        wording: Mapping[str, str] | None = None,
+        noun: str = "cases",
+    ) -> Explanation:
+        """Explain the decision about an applicant as :meth:`decide` makes it, without random acceptance.
+
+        Parameters
+        ----------
+        applicant : mapping
+            The value of each feature by name.
+        offer : Offer or Offers, optional
+            What the applicant asks for, or a menu, if the objective has offers.
+        pending : ndarray, or sequence of mapping
+            Those who were accepted and have no outcome yet: encoded rows, or applicants.
+        arrivals : int, default 0
+            How many were decided before.
+        wording : mapping, optional
+            The lender's own sentence for a feature, by name, for the reasons of rejections.
+        noun : str, default "cases"
+            What a case is called, in the plural, such as "loans".
+
+        Returns
+        -------
+        Explanation
+            Contributions of the features, the evidence, what would have changed the answer, and the main reasons of a
+            rejection.
+        """
+        decision = self.decide(applicant, offer, pending, arrivals)
+        row, design, population = self.encode(applicant), self.model.knowledge.design, self.objective.offers
+        waiting = self._encoded(pending)
+        designed = design.rows(waiting) if len(waiting) else np.empty((0, design.width))
+        choice = None if population is None else OfferRows.of(None if offer is None else [offer], 1, population)
+        values = [column.check(applicant.get(column.name)) for column in self.columns]
+        missing = [column.name for column, value in zip(self.columns, values, strict=True) if value is None]
+        unseen = [f"{name} = {applicant[name]!r}" for name in self.model.encoding.unseen(applicant)]
+        sentence = summary(decision, self.objective, choice, remarks_on(missing, unseen))
+        explainer = Explainer(self._rule, self.model.encoding, self.reference, wording, noun)
+        return explainer.explain(
+            row, decision, sentence, lambda rows: self._rule.accepts(rows, designed, arrivals, choice), values
+        )
 
     def similar(self, applicant: Mapping[str, Any], others: Any) -> Rows:
         """Return the likeness of an applicant and others, each from 0 to 1.

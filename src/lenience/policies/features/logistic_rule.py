@@ -94,22 +94,42 @@ class LogisticRule:
         offers
             What each row asks for, if the objective has offers.
         """
+        return self._decide(rows, pending, arrivals + np.arange(len(rows)), chances, offers)
+
+    def _decide(
+        self, rows: Rows, pending: Rows, arrivals: NDArray[np.int64], chances: Rows, offers: OfferRows | None
+    ) -> list[Decision]:
+        """Decide rows in turn; ``arrivals`` says how many were decided before each."""
         design = self.belief.design.rows(rows)
         waiting = len(pending)
         room = np.zeros((waiting + len(rows), design.shape[1]))
         room[:waiting] = pending
-        gammas = np.array([self.objective.discount_at(arrivals + i) for i in range(len(rows))])
+        numbers = arrivals.tolist()
+        gammas = np.array([self.objective.discount_at(number) for number in numbers])
         if offers is not None:
             fields = self._offers(design, room, waiting, gammas, chances, offers)
-            return [offered_decision(arrivals + i, each.tolist(), offers) for i, each in enumerate(fields)]
+            return [
+                offered_decision(number, each.tolist(), offers) for number, each in zip(numbers, fields, strict=True)
+            ]
         if limits_apply(self.objective, self.exposure):
-            fields = self._limited(design, room, waiting, gammas, chances, arrivals)
+            fields = self._limited(design, room, waiting, gammas, chances, numbers[0])
         else:
             fields = self._run(design, room, waiting, gammas, chances)[:, :7]
         return [
-            Decision(arrivals + i, bool(each[0] > 0), *(float(field) for field in each[1:]))
-            for i, each in enumerate(fields)
+            Decision(number, bool(each[0] > 0), *(float(field) for field in each[1:]))
+            for number, each in zip(numbers, fields, strict=True)
         ]
+
+    def accepts(self, rows: Rows, pending: Rows, arrivals: int, choice: OfferRows | None = None) -> NDArray[np.bool_]:
+        """Return which rows would be accepted for certain, each as if alone and with the one choice of offers."""
+        # With a random number of 1 nobody counts as accepted, so nobody is pending for those who come later.
+        chances, offers = np.ones(len(rows)), None
+        if choice is not None:
+            width = len(choice.amount)
+            amounts, costs = np.tile(choice.amount, len(rows)), np.tile(choice.cost, len(rows))
+            offers = OfferRows(amounts, costs, np.arange(len(rows) + 1) * width)
+        decisions = self._decide(rows, pending, np.full(len(rows), arrivals, dtype=np.int64), chances, offers)
+        return np.array([decision.propensity >= 1.0 for decision in decisions], dtype=np.bool_)
 
     def _run(self, design: Rows, pending: Rows, waiting: int, gammas: Rows, chances: Rows) -> Rows:
         """Run the compiled decisions on rows of the design."""

@@ -27,17 +27,19 @@ is what people like x have at stake, and I comes from a table for the population
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import count, percents, plural
+from lenience.core.formatting import percents
 from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
 from lenience.models.bayesian_logistic import BayesianLogistic
+from lenience.models.feature_columns import FeatureColumn, RowEncoding
 from lenience.models.feature_model import FeatureModel, is_missing
 from lenience.models.live_logistic import LiveLogistic
 from lenience.models.logistic_belief import LogisticBelief
@@ -51,6 +53,14 @@ from lenience.policies.features.effective_discount import (
     own_discount,
     shares,
     stretched,
+)
+from lenience.policies.features.explanation import (
+    Explainer,
+    Explanation,
+    checked_wording,
+    evidence_in_words,
+    remarks_on,
+    summary,
 )
 from lenience.policies.features.feature_rule import FeatureRule
 from lenience.policies.features.logistic_rule import (
@@ -205,8 +215,8 @@ class FeaturePolicy(SelectivePolicy):
         decisions = [self._alone(rows, i, any_offer) for i in range(len(rows))]
         return np.array([decision.label_value for decision in decisions if isinstance(decision, OfferedDecision)])
 
-    def explain(self, X: Any, offers: Any = None) -> list[str]:
-        """Return the decision for each row if it came now, alone, and the reason in words.
+    def explain(self, X: Any, offers: Any = None, wording: Any = None, noun: str = "cases") -> list[Explanation]:
+        """Return the decision for each row if it came now, alone, and why.
 
         Parameters
         ----------
@@ -214,78 +224,60 @@ class FeaturePolicy(SelectivePolicy):
             Rows of features.
         offers : optional
             What each row asks for, as in :meth:`decide`.
+        wording : dict, optional
+            The lender's own sentence for a feature, by name, for the reasons of rejections.
+        noun : str, default "cases"
+            What a case is called, in the plural, such as "loans".
 
         Returns
         -------
-        list of str
-            One sentence for each row.
+        list of Explanation
+            One explanation for each row: contributions of the features, the evidence, what would have changed the
+            answer, and the main reasons of a rejection. With a Pipeline, or a model that is not a logistic regression,
+            it has the decision, its reason in a sentence and the evidence.
 
         Examples
         --------
         >>> from lenience import Discounted
         >>> X = np.random.default_rng(0).normal(size=(200, 2))
         >>> policy = FeaturePolicy(objective=Discounted(cost=0.6, discount=0.99)).fit(X)
-        >>> print(policy.explain(X[:1])[0])
+        >>> print(policy.explain(X[:1])[0].summary)
         Accept: expected success ...
         """
         rows = self._rows(X)
         brought = self._offer_rows(offers, len(rows))
         missing, unseen = self._missing(X), self._unfamiliar(X, rows)
-        sentences = []
+        explainer = self._explainer(wording, noun)
+        checked_wording(wording, self._names())
+        explanations = []
         for i in range(len(rows)):
-            d = self._alone(rows, i, brought)
-            if isinstance(d, OfferedDecision) and brought is not None:
-                sentences.append(
-                    self._explain_offer(d, brought.take(i, i + 1), f"{_without(missing[i])}{_with(unseen[i])}")
-                )
+            decision = self._alone(rows, i, brought)
+            choice = None if brought is None else brought.take(i, i + 1)
+            sentence = summary(decision, self.objective, choice, remarks_on(missing[i], unseen[i]))
+            if explainer is None:
+                explanations.append(Explanation(sentence, decision, evidence_in_words(decision.n, noun)))
                 continue
-            cost = self.objective.cost
-            mean, even, enough = percents(d.mean, cost, cost if d.threshold is None else d.threshold)
-            estimate = f"expected success {mean} (evidence: {count(d.n)} observations)"
-            seen = f"{estimate}{_without(missing[i])}{_with(unseen[i])}"
-            held = d.threshold is not None and d.threshold < d.mean <= cost and d.propensity < 1.0
-            if d.mean > cost:
-                sentences.append(f"Accept: {seen}, above the {even} break-even.")
-            elif held and d.pending:
-                sentences.append(
-                    f"Reject for now: {seen}, below the {even} break-even. {d.pending:.1f} acceptances of similar "
-                    "people are pending: wait for their outcomes."
-                )
-            elif held:
-                sentences.append(
-                    f"Reject: {seen}, so far below the {even} break-even that an outcome that comes late would not be "
-                    "worth the risk."
-                )
-            elif d.threshold is not None and d.mean > d.threshold and d.propensity == 1.0:
-                sentences.append(
-                    f"Accept: {seen}, below the {even} break-even but above the minimum of {enough}: what the outcome "
-                    "teaches about similar people is worth the risk."
-                )
-            else:
-                sentences.append(
-                    f"Reject: {seen}, not above the minimum of {enough} at which the outcome would be worth the risk "
-                    f"(break-even {even})."
-                )
-        return sentences
+            accepts = self._accepting(explainer.rule, choice)
+            given = [None if is_missing(cell) else cell for cell in self._cells(X)[i].tolist()]
+            explanations.append(explainer.explain(rows[i], decision, sentence, accepts, given))
+        return explanations
 
-    def _explain_offer(self, d: OfferedDecision, choice: OfferRows, remarks: str) -> str:
-        """Return the decision on an offer and its reason, in money."""
-        money = self.objective.offers.money
-        size, largest = money.format(d.amount), float(choice.stake[0])
-        verb = f"Offer {size} instead of {money.format(largest)}" if largest > d.amount else f"Accept {size}"
-        mean, even = percents(d.mean, d.cost)
-        profit, label = d.amount * (d.mean - d.cost), d.label_value or 0.0
-        estimate = f"expected success {mean} (evidence: {count(d.n)} observations){remarks}"
-        if profit > 0.0:
-            return f"{verb}: {estimate}, above the {even} break-even. The expected profit is {money.format(profit)}."
-        facts = f"{estimate}, not above the {even} break-even. The expected loss is {money.format(-profit)}."
-        worth = money.format(label)
-        if d.propensity == 1.0:
-            return f"{verb}: {facts} What the outcome teaches about similar people is worth {worth}."
-        waiting = f" {d.pending:.1f} acceptances of similar people are pending." if (d.pending or 0.0) >= 0.05 else ""
-        most = money.format(label / (d.cost - d.mean)) if d.cost > d.mean else ""
-        below = f" At this break-even, amounts below {most} are accepted." if most and profit + label <= 0.0 else ""
-        return f"Reject {size}: {facts} What the outcome teaches about similar people is worth {worth}.{waiting}{below}"
+    def _explainer(self, wording: Any, noun: str) -> Explainer | None:
+        """Return what explains decisions in detail; None for a Pipeline or a model that is not logistic."""
+        if not isinstance(self.model_, LogisticEstimator) or self.exposure is not None:
+            return None
+        if isinstance(self.transformer_, DeclaredFeatures):
+            encoding = self.transformer_.encoding
+        elif self.transformer_ is None and len(set(names := self._names())) == len(names):
+            encoding = RowEncoding([FeatureColumn(name) for name in names])
+        else:
+            return None
+        return Explainer(self._rule(), encoding, self.reference_, wording, noun)
+
+    def _accepting(self, rule: LogisticRule, choice: OfferRows | None) -> Callable[[Any], NDArray[np.bool_]]:
+        """Return a function that says which of many rows would be accepted now, each as if alone, with one choice."""
+        pending, arrivals = self._designed_pending(), self.arrivals_
+        return lambda rows: rule.accepts(rows, pending, arrivals, choice)
 
     def _missing(self, X: Any) -> list[list[str]]:
         """Return the missing features of each row as given."""
@@ -647,13 +639,3 @@ class FeaturePolicy(SelectivePolicy):
         if not len(waiting):
             return np.zeros(len(rows))
         return np.asarray(self.model_.likeness(rows, waiting).sum(axis=1))
-
-
-def _without(missing: list[str]) -> str:
-    """Return a phrase that lists missing features."""
-    return f", without the missing {plural(len(missing), 'feature')} {', '.join(missing)}" if missing else ""
-
-
-def _with(unseen: list[str]) -> str:
-    """Return a phrase that lists unseen categories."""
-    return f", with the unseen {plural(len(unseen), 'category', 'categories')} {', '.join(unseen)}" if unseen else ""

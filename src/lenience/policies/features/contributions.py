@@ -1,0 +1,78 @@
+"""How much each feature adds to the log-odds of success, compared with the people of the reference rows.
+
+The mean log-odds are linear in the design: μᵀz, with μ the mean of the coefficients over all hypotheses. A column of
+the design therefore contributes μ_j (z_j − r_j) compared with a row r, and these add up to the difference exactly.
+Columns belong to the feature they come from: the rank, its square and the column for zeros to their feature, the
+columns of categories to theirs.
+
+The columns of the selection index depend on all features, through one linear index s = Σ w_j z_j. Their part of the
+difference is divided in proportion to w_j (z_j − r_j). This is the Aumann–Shapley value, the only division that does
+not depend on the order in which features change. The result is the mean over the reference rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.models.feature_columns import RowEncoding
+from lenience.models.logistic_belief import LogisticBelief
+from lenience.models.logistic_design import LogisticDesign
+
+Rows = NDArray[np.float64]
+LEAST_GAP = 1e-12  # a smaller difference of the selection index is none
+
+
+def input_contributions(belief: LogisticBelief, z: Rows, R: Rows) -> Rows:
+    """Return what each input column adds to the mean log-odds at a design row, compared with reference design rows."""
+    design = belief.design
+    mean = belief.weights @ belief.means
+    sources = np.array(design.sources())
+    effect = mean * (z - R.mean(axis=0))
+    out = np.zeros(design.inputs)
+    own = sources >= 0
+    np.add.at(out, sources[own], effect[own])
+    if isinstance(design, LogisticDesign) and design.selection is not None:
+        out += _selected(design, mean, z, R, sources)
+    return out
+
+
+def _selected(design: LogisticDesign, mean: Rows, z: Rows, R: Rows, sources: NDArray[np.int64]) -> Rows:
+    """Divide the effect of the selection index among the input columns."""
+    out = np.zeros(design.inputs)
+    if design.selection is None:
+        return out
+    end = design.width - design.selection.width
+    steps = design.selection.weights * (z[design.first : end] - R[:, design.first : end])
+    gaps = steps.sum(axis=1)
+    moved = np.abs(gaps) > LEAST_GAP
+    effects = (z[end:] - R[moved, end:]) @ mean[end:]
+    shares = (steps[moved] * (effects / gaps[moved])[:, None]).sum(axis=0) / len(R)
+    np.add.at(out, sources[design.first : end], shares)
+    return out
+
+
+def feature_contributions(belief: LogisticBelief, encoding: RowEncoding, row: Rows, reference: Rows) -> Rows:
+    """Return what each declared feature adds to the mean log-odds of an encoded row, compared with encoded rows.
+
+    The count of unseen categories belongs to the features whose category is unseen in the row.
+    """
+    design = belief.design
+    of_inputs = input_contributions(belief, design.rows(row[None])[0], design.rows(reference))
+    out = np.zeros(len(encoding.columns))
+    for value, source in zip(of_inputs, encoding.sources(), strict=True):
+        if source >= 0:
+            out[source] += value
+            continue
+        unseen = [
+            i
+            for i, block in enumerate(encoding.blocks)
+            if block.column.type == "category" and (row[block.start : block.stop] == 0.0).all()
+        ] or [i for i, column in enumerate(encoding.columns) if column.type == "category"]
+        out[unseen] += value / len(unseen)
+    return out
+
+
+def mean_log_odds(belief: LogisticBelief, rows: Rows) -> Rows:
+    """Return the mean log-odds of encoded rows over all hypotheses."""
+    return np.asarray(belief.design.rows(rows) @ (belief.weights @ belief.means))

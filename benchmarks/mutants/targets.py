@@ -297,6 +297,8 @@ TARGETS = (
     Target(DOMAIN + "rule.py", (OFFER_RULES, RULES)),
     Target(DOMAIN + "solved_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "stopping_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
+    Target(DOMAIN + "feature_models.py", ("tests/service/commands/test_deciding_by_features.py",)),
+    Target(DOMAIN + "feature_rule.py", ("tests/service/commands/test_deciding_by_features.py",)),
     Target(DOMAIN + "pooled_models.py", ("tests/service/commands/test_pooled_models.py",)),
     Target(DOMAIN + "pooled_tables.py", ("tests/service/commands/test_pooled_models.py",)),
     Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),

@@ -80,3 +80,10 @@ def _print(report: AuditReport, as_json: bool) -> None:
             f"{counted(report.decisions, 'decision')} recomputed. Digest of the heads: {report.digest}",
             soft_wrap=True,
         )
+        if report.labels_not_recomputed or report.decisions_not_recomputed:
+            out.print(
+                f"Features were erased of {counted(report.labels_not_recomputed, 'label')} and "
+                f"{counted(report.decisions_not_recomputed, 'decision')}. They were checked by stored model states and "
+                "by the numbers in the log.",
+                soft_wrap=True,
+            )

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import exactly_compiled
+from lenience.core.portable_exp import portable_exp
 from lenience.models.gaussian import absorb, belief_size, moments, project, rough_moments
 
 LEAST_WEIGHT = 1e-6  # a floor, so that a hypothesis can always recover
@@ -167,6 +168,36 @@ def learn_rows(
     for i in range(X.shape[0]):
         project_all(X[i], means, covariances, m, v, U)
         absorb_all(y[i], label_weights[i], m, v, U, weights, means, covariances, shift, shrink)
+
+
+@exactly_compiled
+def relabel_row(
+    x: NDArray[np.float64],
+    sign: float,
+    weights: NDArray[np.float64],
+    means: NDArray[np.float64],
+    covariances: NDArray[np.float64],
+    U: NDArray[np.float64],
+) -> None:
+    """Multiply every Gaussian by e^{sign · xᵀβ}, in place, so that a label at x becomes its opposite; write u = Σx."""
+    several, size = means.shape
+    m, v = np.empty((2, several))
+    project_all(x, means, covariances, m, v, U)
+    highest = -math.inf
+    for k in range(several):
+        highest = max(highest, sign * m[k] + 0.5 * v[k])
+    total = 0.0
+    for k in range(several):
+        weights[k] *= portable_exp(sign * m[k] + 0.5 * v[k] - highest)
+        total += weights[k]
+        for j in range(size):
+            means[k, j] += sign * U[k, j]
+    sum_of_weights = 0.0
+    for k in range(several):
+        weights[k] = max(weights[k] / total, LEAST_WEIGHT)
+        sum_of_weights += weights[k]
+    for k in range(several):
+        weights[k] /= sum_of_weights
 
 
 @exactly_compiled

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.models.batch_learning import learn_labels
-from lenience.models.hypotheses import learn_row, liken_rows, predict_rows, project_rows
+from lenience.models.hypotheses import learn_row, liken_rows, predict_rows, project_rows, relabel_row
 
 Rows = NDArray[np.float64]
 
@@ -95,6 +95,28 @@ class LogisticBelief:
         change = LabelChange(shift, shrink, np.empty(self.means.shape))
         learn_row(self.design.rows(row[None])[0], outcome, self.weights, self.means, self.covariances, *change)
         self.labels += 1
+        return change
+
+    def relabel_one(self, row: Rows, outcome: float) -> LabelChange:
+        """Turn a label that was learnt into its opposite, ``outcome``, and return how the belief moved.
+
+        This multiplies the likelihood by e^η or e^{−η}, with η the log-odds at the row. So the mean of each Gaussian
+        moves by Σx, its covariance stays, and its weight changes by the mass e^{±m + v/2} of the product.
+
+        Examples
+        --------
+        >>> from lenience.models.logistic_design import LogisticDesign
+        >>> design, x = LogisticDesign(np.zeros(1), np.ones(1)), np.array([1.0])
+        >>> wrong = LogisticBelief(design, np.ones(1), np.zeros((1, 2)), np.eye(2)[None])
+        >>> wrong.learn(x[None], np.zeros(1), np.ones(1))
+        >>> change = wrong.relabel_one(x, 1.0)
+        >>> wrong.beliefs(x[None])[1].round(2)  # as if the label had been right at once
+        array([0.64])
+        """
+        sign = 1.0 if outcome > 0.0 else -1.0
+        several = len(self.weights)
+        change = LabelChange(np.full(several, sign), np.zeros(several), np.empty(self.means.shape))
+        relabel_row(self.design.rows(row[None])[0], sign, self.weights, self.means, self.covariances, change.U)
         return change
 
     def log_odds(self, X: Rows) -> tuple[Rows, Rows]:

@@ -47,6 +47,12 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     engine.create(name="pooled", model={"type": "shared"})
     for outcome in ("success", "failure"):
         engine.outcome(engine.decide(policy="pooled")["id"], outcome)
+    columns = [{"name": "income", "minimum": 0, "maximum": 100}]
+    engine.create(name="features", segments=[], model={"type": "logistic", "columns": columns})
+    for outcome in ("success", "failure"):
+        decision = engine.decide(None, policy="features", features={"income": 90})["id"]
+        engine.outcome(decision, outcome)
+    engine.erase(decision)
     create_key(engine.store, "scoring", ("decide",), None, "tester")
     revoke_key(engine.store, create_key(engine.store, "old", ("read",), None, "tester")[0], "tester")
     assert engine.audit().whole

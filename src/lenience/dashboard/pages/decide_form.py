@@ -76,11 +76,15 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
 def _read_request(service: Service, policy: str, typed: dict[str, str]) -> DecisionRequest:
     """Return the request of the form, with numbers for features that the policy cuts into bands."""
     with service.store.read() as connection:
-        features = service.registry.load(connection, policy).ruling().specification.features
-    numbers = {feature.name for feature in features if feature.edges}
+        version = service.registry.load(connection, policy).ruling()
+    numbers = {feature.name for feature in version.specification.features if feature.edges}
+    if version.feature_model is not None:
+        numbers = {column.name for column in version.feature_model.encoding.columns if column.type == "number"}
     features_sent: dict[str, float | str] = {}
     for key, text in typed.items():
         name = key.removeprefix(FEATURE)
+        if version.feature_model is not None and not text.strip():
+            continue  # a missing value
         if name != key:
             features_sent[name] = number("decide", key, name, text) if name in numbers else text
     given: dict[str, Any] = {key: typed.get(key) or None for key in ("segment", "reference")}
@@ -88,7 +92,9 @@ def _read_request(service: Service, policy: str, typed: dict[str, str]) -> Decis
     if offer is not None:
         given["offer"] = offer
     try:
-        return msgspec.convert({**given, "features": features_sent or None}, DecisionRequest)
+        return msgspec.convert(
+            {**given, "features": features_sent or ({} if version.feature_model else None)}, DecisionRequest
+        )
     except msgspec.ValidationError as error:
         raise BadRequest(f"the request is invalid: {error}") from None
 

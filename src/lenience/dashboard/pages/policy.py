@@ -14,6 +14,7 @@ from lenience.dashboard.figures import offers as offer_figure
 from lenience.dashboard.figures.boundary import picture, sparkline
 from lenience.dashboard.read_models.accepted_offers import recent_offers
 from lenience.dashboard.read_models.belief_history import Step, belief_path
+from lenience.dashboard.read_models.calibration import read_calibration
 from lenience.dashboard.read_models.policy_description import describe_limits, describe_objective, example_request
 from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus, read_policy_status
 from lenience.dashboard.read_models.profits import ProfitCache
@@ -161,6 +162,7 @@ def draw(connection: Connection, policy: PolicyStatus, chosen: str | None) -> di
         "sparks": {segment.name: sparkline(segment, paths[segment.name]) for segment in [shown, *others]},
         "prospects": None,
         "groups": _by_group(policy.segments),
+        "calibration": read_calibration(connection, shown.chain) if policy.version.feature_model else [],
     }
 
 

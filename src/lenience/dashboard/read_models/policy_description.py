@@ -12,6 +12,7 @@ from lenience.core.offers import Offer, Offers
 from lenience.dashboard.read_models.policy_status import PolicyStatus
 from lenience.service.domain.fair_version import FairnessBody
 from lenience.service.domain.feature_cells import Feature
+from lenience.service.domain.feature_models import typical_or_given
 from lenience.service.domain.overall import period_name
 from lenience.service.domain.specification import PolicySpecification
 
@@ -110,7 +111,10 @@ def example_request(specification: PolicySpecification) -> str:
     {"offer": {"gain": 200.0, "loss": 800.0}, "reference": "application 17"}
     """
     fields: dict[str, Any] = {}
-    if specification.features:
+    if specification.feature_spec is not None:
+        first_applicant = typical_or_given(specification.feature_spec)
+        fields["features"] = {name: _short(value) for name, value in first_applicant.items()}
+    elif specification.features:
         fields["features"] = example_features(specification.features)
     elif specification.segments:
         first = specification.segments[0]
@@ -120,6 +124,11 @@ def example_request(specification: PolicySpecification) -> str:
         offer = Offer(offers.amount[0], offers.cost[0])
         fields["offer"] = {"gain": float(f"{offer.gain:.4g}"), "loss": float(f"{offer.loss:.4g}")}
     return msgspec.json.format(msgspec.json.encode(fields | {"reference": "application 17"}), indent=0).decode()
+
+
+def _short(value: float | str | None) -> float | str | None:
+    """Return a number with few digits."""
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def example_features(features: list[Feature]) -> dict[str, float | str]:

@@ -12,6 +12,7 @@ the reference rows, which follow every label.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import msgspec
@@ -198,6 +199,37 @@ class FeatureRule(StoredModel):
             Whether it was a success.
         """
         self._rule.reference.follow(self.model.knowledge.learn_one(row, checked_outcome(outcome)))
+
+    def correct_row(self, row: Rows, outcome: bool) -> None:
+        """Correct the label of an encoded row that was learnt before. It takes as long as learning one.
+
+        Parameters
+        ----------
+        row : ndarray
+            What :meth:`encode` returned.
+        outcome : bool
+            The right outcome; the opposite was learnt.
+        """
+        self._rule.reference.follow(self.model.knowledge.relabel_one(row, checked_outcome(outcome)))
+
+    def copy(self) -> Self:
+        """Return a rule that learns without changing this one.
+
+        Returns
+        -------
+        FeatureRule
+            The copy. It shares what never changes.
+        """
+        other = copy(self)
+        other.model = copy(self.model)
+        known = other.model.knowledge = copy(self.model.knowledge)
+        known.weights, known.means = known.weights.copy(), known.means.copy()
+        known.covariances = known.covariances.copy()
+        other._rule = copy(self._rule)
+        other._rule.belief = known
+        reference = other._rule.reference = copy(self._rule.reference)
+        reference.m, reference.v = reference.m.copy(), reference.v.copy()
+        return other
 
     def belief(self, applicant: Mapping[str, Any]) -> ApplicantBelief:
         """Return the belief about an applicant.

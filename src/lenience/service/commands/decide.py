@@ -22,13 +22,16 @@ from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, Ran
 from lenience.service.domain.chain import draw
 from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
+from lenience.service.domain.feature_models import Applicant, FeatureState
+from lenience.service.domain.feature_rule import NO_DRAW, decide_applicant
 from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.monitored import MonitoredAttributes, strip_attributes
 from lenience.service.domain.offer_requests import OfferRequest
-from lenience.service.domain.overall import UseChange
+from lenience.service.domain.overall import OverallUse, UseChange
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule, Verdict, at_risk_after
+from lenience.service.domain.specification import ONLY_SEGMENT
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -44,7 +47,9 @@ class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     segment: limits.SegmentName | None = None
     reference: limits.Reference | None = None
-    features: Annotated[dict[limits.FeatureName, limits.FeatureValue], Meta(max_length=limits.FEATURES)] | None = None
+    features: (
+        Annotated[dict[limits.FeatureName, limits.FeatureValue | None], Meta(max_length=limits.FEATURES)] | None
+    ) = None
     offer: Annotated[OfferRequest, Meta(description="The offer to decide")] | UnsetType | None = UNSET
     offers: (
         Annotated[
@@ -146,10 +151,16 @@ class Decide:
 
     def _tidy(self, record: PolicyRecord) -> None:
         """Strip white space from the values of categories before they are stored, and note unknown values."""
+        self._warnings = {}
+        by_features = record.ruling().feature_model
+        if by_features is not None:
+            for i, request in enumerate(self.requests):
+                if request.features is not None:
+                    self._warnings[i] = by_features.warnings(request.features)
+            return
         features = record.ruling().specification.features
         if not features:
             return
-        self._warnings = {}
         for i, request in enumerate(self.requests):
             if request.features is not None:
                 tidy = strip_values(features, request.features)
@@ -192,7 +203,9 @@ class Decide:
                 change = UseChange(1, 1, 0.0 if event.offer is None else event.offer.loss)
                 ledger.change_use(ledger.chains[record.chain], self.sender.actor, event.id, change)
             if personal is not None:
-                ledger.add_personal(chain.id, seq, personal)
+                ledger.add_personal(chain.id, seq, personal, event.id)
+            if event.decision == "accept":
+                ledger.note_pending(chain.id, event.id, pending=True)
             if i in self._monitored:
                 monitored = ledger.chains[record.monitored]
                 ledger.set_monitored(monitored, self.sender.actor, event.id, self._monitored[i])
@@ -227,7 +240,7 @@ class Decide:
         """Return whether the cached policy has all requested segments. If not, it may have changed."""
         if record.active is None:
             return False
-        if record.active.specification.features:
+        if record.active.specification.features or record.active.feature_model is not None:
             return True
         return all(request.segment is None or request.segment in record.active.rules for request in self.requests)
 
@@ -244,23 +257,37 @@ class Decide:
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
         own = ledger.chains[record.chain] if version.overall is not None else None
         use = None if own is None else ledger.overall_use(own)
-        verdict = self._after_ranking(rule, rule.decide(seen, chance, choices, use), place)
+        inputs = None if request.features is None else encoder.encode(request.features).decode()
+        applicant = None
+        if version.feature_model is not None:
+            verdict, applicant = self._decide_applicant(ledger, record, version, chain, inputs, identity, choices, use)
+        else:
+            verdict = self._after_ranking(rule, rule.decide(seen, chance, choices, use), place)
         shadows: tuple[Shadow, ...] = ()
         if record.shadows:
             shadows = tuple(
                 [
-                    self._shadow(ledger, record, shadow, chain, identity, choices)
-                    for shadow in record.shadows
-                    if chain.segment in shadow.rules and (choices or not shadow.rules[chain.segment].needs_offer)
+                    shadow
+                    for version_in_shadow in record.shadows
+                    if (shadow := self._shadow(ledger, record, version_in_shadow, chain, inputs, identity, choices))
                 ]
             )
         answer = decision_answer(
-            record.name, version.number, rule, seen, verdict, identity, ledger.time, warnings, choices, self._again
+            record.name,
+            version.number,
+            rule,
+            seen,
+            verdict,
+            identity,
+            ledger.time,
+            warnings,
+            choices,
+            self._again,
+            applicant,
         )
         personal = None
         if request.reference is not None or request.features is not None:
-            details = None if request.features is None else encoder.encode(request.features).decode()
-            personal = Personal(salt, request.reference, details)
+            personal = Personal(salt, request.reference, inputs)
         event = Decided(
             at=ledger.now,
             actor=self.sender.actor,
@@ -291,6 +318,7 @@ class Decide:
             again=self._again,
             model_at=ledger.model_states(record).at if record.learning else None,
             borrowed=seen.borrowed,
+            applicant=applicant,
         )
         counts.arrivals += self._again is None  # who waited has arrived before
         if verdict.decision == "accept":
@@ -300,16 +328,47 @@ class Decide:
                 counts.at_risk = at_risk_after(counts.at_risk, verdict.offer.loss, counts.pending)
         return event, answer, personal
 
+    def _decide_applicant(
+        self,
+        ledger: Ledger,
+        record: PolicyRecord,
+        version: Version,
+        chain: ChainState,
+        inputs: str | None,
+        identity: str,
+        choices: tuple[Offer, ...],
+        use: OverallUse | None = None,
+    ) -> tuple[Verdict, Applicant]:
+        """Decide by the applicant's own features."""
+        model, state = version.feature_model, ledger.model_states(record).states[version.number]
+        assert model is not None
+        assert inputs is not None
+        assert isinstance(state, FeatureState)
+        rule = version.rules[ONLY_SEGMENT]
+        chance = draw(chain.head, identity) if rule.exploration_floor > 0 else NO_DRAW
+        pending = ledger.pending_rows(chain, version)
+        return decide_applicant(rule, model, state, inputs, pending, chain.counts, chance, choices, use)
+
     def _shadow(
         self,
         ledger: Ledger,
         record: PolicyRecord,
         version: Version,
         chain: ChainState,
+        inputs: str | None,
         identity: str,
         choices: tuple[Offer, ...],
-    ) -> Shadow:
+    ) -> Shadow | None:
+        """Return what a shadow version would decide, or None if the request does not have what it needs."""
         assert chain.segment is not None
+        if version.feature_model is not None:
+            needs_offer = version.specification.objective.offers is not None
+            if not version.feature_model.accepts(inputs) or (needs_offer and not choices):
+                return None
+            verdict, applicant = self._decide_applicant(ledger, record, version, chain, inputs, identity, choices)
+            return Shadow(version.number, *verdict, None, applicant)
+        if chain.segment not in version.rules or (version.rules[chain.segment].needs_offer and not choices):
+            return None
         rule = version.rules[chain.segment]
         counts = counts_seen(ledger, record, version, chain)
         verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0, choices)

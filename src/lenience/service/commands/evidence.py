@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lenience.service.domain.open_loans import with_open_loans
+from lenience.service.domain.pooled_models import PooledState
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.state import ChainState
 from lenience.service.storage.ledger import Ledger
@@ -17,4 +18,5 @@ def counts_seen(ledger: Ledger, record: PolicyRecord, version: Version, chain: C
     if version.model is None or chain.segment is None:
         return counts
     state = ledger.model_states(record).states[version.number]
+    assert isinstance(state, PooledState)
     return replace(counts, borrowed=version.model.borrowed(state, chain.segment))

@@ -25,8 +25,8 @@ from lenience.service.domain.capacity_price import CapacityBody, at_price, price
 from lenience.service.domain.chain import genesis, monitored_genesis
 from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
 from lenience.service.domain.fair_version import FairnessBody, at_fair_cost, fairness_warnings, solve_fairness
+from lenience.service.domain.feature_models import first_state
 from lenience.service.domain.overall import OverallUse
-from lenience.service.domain.pooled_models import PooledState
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.protected import protected_decisions
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
@@ -39,7 +39,7 @@ from lenience.service.storage.command import store_answer
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.monitored_rows import monitored_names
-from lenience.service.storage.policy_cache import ModelStates, PolicyRecord, StoredSegment, Version
+from lenience.service.storage.policy_cache import ModelState, ModelStates, PolicyRecord, StoredSegment, Version
 
 log = logging.getLogger("lenience.service")
 
@@ -86,6 +86,9 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
         protected_decisions(specification)
         problems = specification.problems()
         progress.begin(len(problems))
+        by, floor = specification.feature_spec, specification.constraints.exploration_floor
+        start = None if by is None else first_state(by, specification.objective, floor)
+        began = None if start is None else sha256(start.encode()).hexdigest()
         _refuse_long(problems)
         until = time.monotonic() + limits.VERSION_SECONDS
         price = price_capacity(specification, problems)
@@ -93,6 +96,7 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
         (priced, tables), (fair, more) = store_body(price), store_body(fairness)
         tables |= more
         problems = [at_fair_cost(at_price(problem, price), fairness) for problem in problems]
+        tables |= {} if start is None or began is None else {began: start}
         texts: dict[tuple[object, ...], str] = {}
         stored: list[StoredSegment] = []
         for segment in problems:
@@ -123,6 +127,7 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
                     segment.exposure_cap_amount,
                     priced,
                     fair,
+                    began,
                 )
             )
             progress.advance()
@@ -348,7 +353,7 @@ class ChangeState:
             )
             seq = ledger.append(chain, event)
             if start is not None:
-                ledger.add_model_state(record.id, number, seq, start.encode(), kept=False)
+                ledger.add_model_state(record.id, number, seq, start.encode(), kept=version.feature_model is not None)
             if event.overall is not None:
                 ledger.overall[chain.id] = event.overall
             where = (schema.version.c.policy_id == record.id) & (schema.version.c.number == which)
@@ -391,12 +396,13 @@ def _protected(ledger: Ledger, record: PolicyRecord, specification: PolicySpecif
         raise BadRequest.of(error) from None
 
 
-def _model_start(ledger: Ledger, record: PolicyRecord, version: Version, now: State) -> PooledState | None:
+def _model_start(ledger: Ledger, record: PolicyRecord, version: Version, now: State) -> ModelState | None:
     """Return the state from which the model of a version starts to learn, or None if it learns already."""
-    if version.model is None or now in ("shadow", "active"):
+    if version.live is None or now in ("shadow", "active"):
         return None
     counts = {name: ledger.chains[chain].counts for name, chain in record.segments.items()}
-    return version.model.start({name: (own.successes, own.failures) for name, own in counts.items()})
+    outcomes = {name: (own.successes, own.failures) for name, own in counts.items()}
+    return version.live.start(outcomes, ledger.chains[record.chain].length + 1)
 
 
 def _overall_use(ledger: Ledger, record: PolicyRecord) -> OverallUse:

@@ -29,7 +29,7 @@ from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Interim, Outcome, Repeated
 from lenience.service.domain.open_loans import with_open_loans
 from lenience.service.domain.overall import UseChange
-from lenience.service.domain.pooled_models import Borrowed
+from lenience.service.domain.pooled_models import Borrowed, ModelLabel, PooledState
 from lenience.service.domain.problems import UNKNOWN_DECISIONS, NotFound, Problem, not_one, unknown_decision
 from lenience.service.domain.receipts import NO_RECEIPT, CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule
@@ -313,7 +313,8 @@ def carry_out(
             _, record = _policy(ledger, chain)
             if record.learning:
                 change = (int(plan.successes), int(plan.failures))
-                ledger.learn(record, sender.actor, plan.state.id, chain.segment or "", *change)
+                label = ledger.label_of(record, plan.state, chain.segment or "", *change)
+                ledger.learn(record, sender.actor, plan.state.id, label)
         if last:
             store_answer(ledger, sender, receipt, chain.id, seq, answer)
 
@@ -381,10 +382,11 @@ def _borrowed_after(ledger: Ledger, record: PolicyRecord, version: Version, segm
     assert model is not None
     if version.number in record.learning:
         state = ledger.model_states(record).states[version.number]
+        assert isinstance(state, PooledState)
     else:
         state = model.start(segment_outcomes(ledger.connection, record.id))
     if plan.recorded and (plan.successes or plan.failures):
-        state = model.learn(state, segment, plan.successes, plan.failures)
+        state = model.learn(state, ModelLabel(segment, plan.successes, plan.failures))
     return model.borrowed(state, segment)
 
 

@@ -140,6 +140,8 @@ class Transition:
         state.accepted = self.choice == "accept"
         state.changed = True
         state.reported, state.outcome_at = self.reported_after, self.outcome_at_after
+        if self.pending:
+            ledger.note_pending(chain.id, state.id, pending=self.pending > 0)
         if self.kind == "erasure":
             ledger.erase_personal(state, seq)
         if self.personal is not None:

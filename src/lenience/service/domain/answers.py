@@ -14,6 +14,8 @@ from lenience.core.offers import Offer
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Decision, State
 from lenience.service.domain.fair_version import FairnessBody, GroupRates
+from lenience.service.domain.feature_models import Applicant
+from lenience.service.domain.feature_rule import applicant_belief, applicant_principal_reasons, applicant_reason
 from lenience.service.domain.reason_parts import PrincipalReason
 from lenience.service.domain.reasons import reasons
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
@@ -435,7 +437,7 @@ class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
     would_have_changed: list[str]
     shadows: list[ShadowView]
     reference: str | None
-    features: dict[str, float | str] | None
+    features: dict[str, float | str | None] | None
     monitored: dict[str, str]
     erased: bool
     history: list[HistoryEntry]
@@ -514,9 +516,15 @@ def decision_answer(
     warnings: list[str],
     choices: Sequence[Offer] = (),
     again: str | None = None,
+    applicant: Applicant | None = None,
 ) -> DecisionAnswer:
     """Return the answer to a decision. ``counts`` are those before it."""
-    why, principal = reasons(rule, counts, verdict, choices)
+    cost = rule.break_even if verdict.offer is None else verdict.offer.cost
+    if applicant is None:
+        why, principal = reasons(rule, counts, verdict, choices)
+    else:
+        why = applicant_reason(rule, applicant, verdict, counts, cost)
+        principal = applicant_principal_reasons(rule, applicant, verdict, cost)
     return DecisionAnswer(
         id=identity,
         policy=policy,
@@ -527,11 +535,11 @@ def decision_answer(
         reason=why,
         principal_reasons=principal,
         probability=verdict.probability,
-        belief=rule.belief(counts),
+        belief=rule.belief(counts) if applicant is None else applicant_belief(applicant),
         pending=counts.pending,
         limit=verdict.limit,
         threshold=verdict.threshold,
-        cost=rule.break_even if verdict.offer is None else verdict.offer.cost,
+        cost=cost,
         decided_at=at,
         warnings=warnings,
         offer=offer_answer(verdict.offer),

@@ -13,6 +13,7 @@ import msgspec
 
 from lenience.core.bounds import Bounds
 from lenience.core.offers import Offer
+from lenience.service.domain.feature_models import Applicant
 from lenience.service.domain.overall import OverallUse, UseChange
 from lenience.service.domain.pooled_models import Borrowed
 
@@ -36,6 +37,7 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
     expected_profit: float | None = None
     label_value: Bounds | None = None
     borrowed: Borrowed | None = None  # under the model of the shadow version
+    applicant: Applicant | None = None  # under the model of the shadow version, if it decides by features
 
 
 class Rank(msgspec.Struct, frozen=True):
@@ -86,6 +88,7 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     again: str | None = None  # the waiting decision of the same applicant that this one replaces
     model_at: int | None = None  # the event of the policy's chain whose model state the decision used
     borrowed: Borrowed | None = None  # evidence from other segments, by that state
+    applicant: Applicant | None = None  # the estimate by the applicant's features, by that state
 
 
 class Imported(_Event, frozen=True, tag="imported", kw_only=True, gc=False):

@@ -68,7 +68,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         middle = [f"{self.name} {low}..{high}" for low, high in pairwise(edges)]
         return [f"{self.name}<{edges[0]}", *middle, f"{self.name}>={edges[-1]}"]
 
-    def label(self, value: limits.FeatureValue) -> str:
+    def label(self, value: limits.FeatureValue | None) -> str:
         """Return the label of the part that contains a value."""
         if self.values:
             if not isinstance(value, str):
@@ -91,7 +91,7 @@ def names_of(features: list[Feature]) -> list[str]:
     return [_joined(labels) for labels in product(*(feature.labels for feature in features))]
 
 
-def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> str:
+def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue | None]) -> str:
     """Return the segment of an individual; its features must be exactly those of the policy."""
     names = [feature.name for feature in features]
     for name in given:
@@ -112,7 +112,9 @@ def segment_of(features: list[Feature], given: Mapping[str, limits.FeatureValue]
     return _joined(tuple(feature.label(given[feature.name]) for feature in features))
 
 
-def strip_values(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> dict[str, limits.FeatureValue]:
+def strip_values(
+    features: list[Feature], given: Mapping[str, limits.FeatureValue | None]
+) -> dict[str, limits.FeatureValue | None]:
     """Return the features without white space around the values of categories.
 
     >>> strip_values([Feature("region", values=["north"])], {"region": " north"})
@@ -126,7 +128,7 @@ def strip_values(features: list[Feature], given: Mapping[str, limits.FeatureValu
     return values
 
 
-def unknown_value_warnings(features: list[Feature], given: Mapping[str, limits.FeatureValue]) -> list[str]:
+def unknown_value_warnings(features: list[Feature], given: Mapping[str, limits.FeatureValue | None]) -> list[str]:
     """Return a warning for each category value that the policy does not list.
 
     A warning repeats the value only if it is close to a listed one. Answers are stored for a while, and any other value

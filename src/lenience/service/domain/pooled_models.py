@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -48,9 +48,6 @@ class CurveModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="c
     cap: Annotated[float, Meta(ge=1, le=1e6, description="The most outcomes that the curve is worth")] = 20.0
 
 
-ModelSpec: TypeAlias = OwnModel | SharedModel | CurveModel
-
-
 class Borrowed(msgspec.Struct, frozen=True, array_like=True):
     """What a segment borrows from the others: outcomes and successes beyond the weakest prior."""
 
@@ -61,6 +58,21 @@ class Borrowed(msgspec.Struct, frozen=True, array_like=True):
         """Return whether two fits agree, up to rounding on another machine."""
         room = CLOSE * max(1.0, abs(self.outcomes), abs(other.outcomes))
         return abs(self.outcomes - other.outcomes) <= room and abs(self.successes - other.successes) <= room
+
+
+class ModelLabel(NamedTuple):
+    """A change of outcomes that models learn: of a segment, and for models with features of one applicant."""
+
+    segment: str
+    successes: int
+    failures: int
+    inputs: str | None = None  # the applicant's features, as they are stored; None without them
+    learnt_at: int | None = None  # for a correction: where the label that it replaces was logged
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether it replaces an earlier outcome."""
+        return self.successes * self.failures < 0
 
 
 class PooledState(msgspec.Struct, frozen=True, array_like=True):
@@ -97,7 +109,7 @@ class PooledModel:
     --------
     >>> model = PooledModel(SharedModel(), ["a", "b"], [(0.0, 0.0), (0.0, 0.0)], 20.0)
     >>> state = model.start({})
-    >>> better = model.learn(state, "a", 1, 0)
+    >>> better = model.learn(state, ModelLabel("a", 1, 0))
     >>> model.borrowed(better, "b").successes > model.borrowed(state, "b").successes
     True
     """
@@ -118,6 +130,7 @@ class PooledModel:
                 code="unknown_name",
             )
         self.spec = spec
+        self.by_features = False
         self.names = tuple(names)
         self._place = {name: i for i, name in enumerate(names)}
         self._past = tuple(past)
@@ -125,13 +138,14 @@ class PooledModel:
         self._own_past = [(weight * n, weight * s) for weight, (n, s) in zip(weights, past, strict=True)]
         self._last: tuple[PooledState, tuple[Borrowed, ...]] | None = None
 
-    def start(self, counts: Mapping[str, tuple[int, int]]) -> PooledState:
-        """Return the state for the successes and failures that the segments have now."""
+    def start(self, counts: Mapping[str, tuple[int, int]], at: int = 0) -> PooledState:
+        """Return the state for the successes and failures that the segments have after an event."""
         pairs = [counts.get(name, (0, 0)) for name in self.names]
         return PooledState(tuple(s for s, _ in pairs), tuple(f for _, f in pairs))
 
-    def learn(self, state: PooledState, segment: str, successes: int, failures: int) -> PooledState:
+    def learn(self, state: PooledState, label: ModelLabel) -> PooledState:
         """Return the state after a change of a segment's outcomes. Segments that the version lacks change nothing."""
+        segment, successes, failures = label[:3]
         at = self._place.get(segment)
         if at is None:
             return state
@@ -144,6 +158,11 @@ class PooledModel:
     def restore(self, text: str) -> PooledState:
         """Return a stored state."""
         return msgspec.json.decode(text, type=PooledState)
+
+    @staticmethod
+    def digest_of(text: str) -> str:
+        """Return the digest of a stored state."""
+        return sha256(text.encode()).hexdigest()
 
     def borrowed(self, state: PooledState, segment: str) -> Borrowed:
         """Return what a segment borrows. The model is fitted once for each state."""

@@ -259,18 +259,18 @@ class SegmentRule:
         do not matter, as for a shadow version.
         """
         if isinstance(self.table, OfferTable) and self.table.offers is not None:
-            return self._waiting(self._decide_offer(counts, draw, choices or self.table.choices, use))
+            return self.with_waiting_list(self._decide_offer(counts, draw, choices or self.table.choices, use))
         verdict = self._decide(counts, draw)
         full = None if use is None or self.overall is None else self.overall.full(use)
         if full is not None and verdict.decision == "accept":
             verdict = verdict._replace(decision="reject", rule=full, probability=0.0)
-        return self._waiting(verdict)
+        return self.with_waiting_list(verdict)
 
     def without_capacity(self, verdict: Verdict) -> Verdict:
         """Return the verdict on an individual that would be accepted, but is not among the chosen ones of its batch."""
-        return self._waiting(verdict._replace(decision="reject", rule=CAPACITY, probability=0.0))
+        return self.with_waiting_list(verdict._replace(decision="reject", rule=CAPACITY, probability=0.0))
 
-    def _waiting(self, verdict: Verdict) -> Verdict:
+    def with_waiting_list(self, verdict: Verdict) -> Verdict:
         """Put the individual on the waiting list if there is one, and if only a limit stands in the way."""
         if not self.waiting_list or verdict.rule not in FULL:
             return verdict

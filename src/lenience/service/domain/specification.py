@@ -18,6 +18,7 @@ from lenience.core.errors import InputError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
 from lenience.core.validation import real, whole
+from lenience.models.feature_columns import RowEncoding
 from lenience.models.maturing import TimingCurves
 from lenience.objectives.delayed import Delayed
 from lenience.objectives.discounted import Discounted
@@ -25,9 +26,10 @@ from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.service.domain import limits
 from lenience.service.domain.fair_version import FairnessLimit
 from lenience.service.domain.feature_cells import Feature, names_of
+from lenience.service.domain.feature_models import CalibratedModel, FeatureSpec, LogisticModel, ModelSpec
 from lenience.service.domain.monitored import AttributeName
 from lenience.service.domain.overall import Capacity, OverallLimits
-from lenience.service.domain.pooled_models import WEAKEST, ModelSpec, OwnModel, PooledModel
+from lenience.service.domain.pooled_models import WEAKEST, CurveModel, PooledModel, SharedModel
 
 DAYS = 365.25  # in a year, the unit of time of an objective
 LEAST = 1e-9  # smallest positive value: much smaller numbers have too few digits to compute with
@@ -188,8 +190,8 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         Annotated[
             ModelSpec,
             Meta(
-                description="How segments learn: own from their own outcomes; shared and curve from those of all "
-                "segments, refitted as outcomes arrive"
+                description="How the policy learns: own, each segment from its own outcomes; shared and curve, from "
+                "those of all segments; logistic, by the applicant's features; calibrated, from the user's own score"
             ),
         ]
         | UnsetType
@@ -250,7 +252,7 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
     def _check_model(self) -> None:
         """Raise InputError for settings that a model which is refitted cannot have."""
-        if not self.pools:
+        if not self.pools and self.feature_spec is None:
             return
         own = [spec for spec in self.segments if isinstance(spec, SegmentSpec)]
         settings = {
@@ -261,6 +263,13 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
             "capacity": bool(self.capacity),
             "fairness": bool(self.fairness),
         }
+        if self.feature_spec is not None:
+            settings |= {
+                "segments": bool(self.segments),
+                "features": bool(self.features),
+                "history": bool(self.history),
+            }
+            RowEncoding(self.feature_spec.declared)
         for field, given in settings.items():
             if given:
                 raise InputError.because(
@@ -351,11 +360,16 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     @property
     def pools(self) -> bool:
         """Whether segments learn from each other's outcomes as they arrive."""
-        return bool(self.model) and not isinstance(self.model, OwnModel)
+        return isinstance(self.model, SharedModel | CurveModel)
+
+    @property
+    def feature_spec(self) -> FeatureSpec | None:
+        """The model that decides by features, or None."""
+        return self.model if isinstance(self.model, LogisticModel | CalibratedModel) else None
 
     def pooled_model(self, names: Sequence[str]) -> PooledModel | None:
         """Return the model that segments share, or None if each learns on its own."""
-        if not self.model or isinstance(self.model, OwnModel):
+        if not isinstance(self.model, SharedModel | CurveModel):
             return None
         records = [self.history.get(name, Record(0.0, 0.0)) for name in names]
         past = [(record.successes + record.failures, record.successes) for record in records]

@@ -92,6 +92,8 @@ class AuditReport(msgspec.Struct, frozen=True):
     findings: list[Finding]
     heads: list[Head]
     digest: str  # of all heads
+    labels_not_recomputed: int = 0  # labels of models whose features were erased; their stored states were checked
+    decisions_not_recomputed: int = 0  # decisions that rest on features which were erased
 
 
 def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
@@ -139,6 +141,7 @@ class _Audit:
         self.findings: list[Finding] = []
         self.heads: list[Head] = []
         self.decisions = 0
+        self.not_recomputed = [0, 0]  # labels and decisions whose features were erased
         self.followed = 0
         self.tables: set[str] = set()
         self.known_chains: set[int] = set()
@@ -236,6 +239,8 @@ class _Audit:
             findings=self.findings,
             heads=ordered,
             digest=sha256(msgspec.json.encode(ordered)).hexdigest(),
+            labels_not_recomputed=self.not_recomputed[0],
+            decisions_not_recomputed=self.not_recomputed[1],
         )
 
     def _integrity(self) -> None:
@@ -329,6 +334,8 @@ class _Audit:
         overall.finish(limited, open_cases.pending, open_cases.at_risk)
         with self._reporting(f"the models of {label}"):
             models.finish(self.connection, row.id, own[0].id, versions)
+        self.not_recomputed[0] += models.labels_not_recomputed
+        self.not_recomputed[1] += models.decisions_not_recomputed
         for number in sorted(batches.keys() | rows.keys()):
             stated, counted = batches.get(number), rows.get(number, ImportedTally())
             if stated is None:

@@ -41,6 +41,11 @@ from lenience.service.domain.events import (
     read,
 )
 from lenience.service.domain.feature_cells import unknown_value_warnings
+from lenience.service.domain.feature_rule import (
+    applicant_belief,
+    applicant_principal_reasons,
+    what_would_change_applicant,
+)
 from lenience.service.domain.imported_rows import imported_reason
 from lenience.service.domain.monitored import NOTHING_MONITORED
 from lenience.service.domain.offer_tables import OfferTable
@@ -166,7 +171,16 @@ class Queries:
             version = self.registry.version(connection, chain.policy_id, row.version)
         counts, verdict = stated_counts(first), stated_verdict(first)
         rule = version.rules[chain.segment]
-        value, continuing = rule.table_after(counts).value(counts.good, counts.bad, counts.pending)
+        cost = rule.break_even if first.offer is None else first.offer.cost
+        applicant = first.applicant
+        if applicant is None:
+            value, continuing = rule.table_after(counts).value(counts.good, counts.bad, counts.pending)
+            principal = principal_reasons(rule, counts, verdict)
+            changes = what_would_change(rule, counts, verdict, first.offers)
+        else:
+            value, continuing = None, None
+            principal = applicant_principal_reasons(rule, applicant, verdict, cost)
+            changes = what_would_change_applicant(rule, applicant, verdict, cost)
         own = notes.get(row.seq)
         features = None if own is None or own.details is None else msgspec.json.decode(own.details)
         return DecisionView(
@@ -177,15 +191,15 @@ class Queries:
             decision=choice_of(bool(row.accepted), row.status),
             rule=first.rule,
             reason=_reason_after_overrides(first.reason, history),
-            principal_reasons=principal_reasons(rule, counts, verdict),
+            principal_reasons=principal,
             probability=first.probability,
-            belief=rule.belief(counts),
+            belief=rule.belief(counts) if applicant is None else applicant_belief(applicant),
             pending=first.pending,
             limit=first.limit,
             threshold=first.threshold,
-            cost=rule.break_even if first.offer is None else first.offer.cost,
+            cost=cost,
             decided_at=iso_time(first.at),
-            warnings=unknown_value_warnings(version.specification.features, features or {}),
+            warnings=_feature_warnings(version, features or {}),
             offer=offer_answer(first.offer),
             expected_profit=first.expected_profit,
             label_value=first.label_value,
@@ -198,7 +212,7 @@ class Queries:
             overridden=any(entry.kind == "override" for entry in history),
             value=value,
             value_of_continuing=continuing,
-            would_have_changed=what_would_change(rule, counts, verdict, first.offers),
+            would_have_changed=changes,
             shadows=[
                 ShadowView(
                     shadow.version,
@@ -488,6 +502,13 @@ def _about_offers(rule: SegmentRule, counts: Counts) -> dict[str, Any]:
         "share_accepted": table.share_accepted(counts.good, counts.bad, counts.pending),
         "at_risk": counts.at_risk,
     }
+
+
+def _feature_warnings(version: Version, features: dict[str, Any]) -> list[str]:
+    """Return a warning for each value of a feature that the version does not know."""
+    if version.feature_model is not None:
+        return version.feature_model.warnings(features)
+    return unknown_value_warnings(version.specification.features, features)
 
 
 def _volume_to_start(table: SolvedTable) -> float | None:

@@ -167,6 +167,7 @@ class SegmentRecomputation:
     open_since: Counter[int] = field(default_factory=Counter)  # pending decisions, by their time
     length: int = 0
     head: str = ""
+    chain: int = 0
     overall: OverallRecomputation | None = None  # of the policy's own chain
     overall_seen: int = 0  # the last event of it that a decision saw
     models: ModelRecomputation | None = None  # that learn from all segments
@@ -175,18 +176,31 @@ class SegmentRecomputation:
         """Recompute every event of the chain."""
         self.head = start
         for row, event, previous in walk(connection, chain, start, self.label, self.report):
-            self.length, self.head = row.seq, row.hash
+            self.length, self.head, self.chain = row.seq, row.hash, chain
             before = replace(self.counts)
-            self._apply(row.seq, event, previous)
             decision = event.id if isinstance(event, Decided | Imported) else getattr(event, "decision", None)
-            if self.models is not None:
+            was_pending = self._is_pending(decision)
+            if self.models is not None and isinstance(event, Decided | Imported) and event.personal is not None:
+                self.models.add_personal(event.id, chain, row.seq)
+            self._apply(row.seq, event, previous)
+            if self.models is not None and decision is not None:
                 self.models.add_segment_event(self.segment, row.seq, decision, before, self.counts)
+                is_pending = self._is_pending(decision)
+                if is_pending != was_pending or isinstance(event, Erased):
+                    self.models.add_pending(
+                        self.segment, decision, pending=is_pending and not isinstance(event, Erased)
+                    )
             if self.overall is not None:
                 if isinstance(event, Imported):  # it uses no capacity of the policy, but may be open
                     before = replace(before, accepted=self.counts.accepted)
                 life = self.expected_decisions.get(decision or "")
                 loss = 0.0 if life is None else life.loss
                 self.overall.add_segment_event(self.segment, row.seq, decision, before, self.counts, loss)
+
+    def _is_pending(self, decision: str | None) -> bool:
+        """Return whether a decision is pending."""
+        life = self.expected_decisions.get(decision or "")
+        return life is not None and life.status == schema.PENDING
 
     def _overall_use(self, where: str, event: Decided, version: Version) -> OverallUse | None:
         """Return what all segments had used before a decision, by the policy's chain, if its version has limits."""
@@ -305,7 +319,9 @@ class SegmentRecomputation:
             rule = version.rules[self.segment]
             use = self._overall_use(where, event, version)
             logged = stated_verdict(event)
-            verdict = rule.decide(counts, draw(previous, event.id), event.offers, use)
+            verdict = logged  # by features: recomputed with the policy's models
+            if version.feature_model is None:
+                verdict = rule.decide(counts, draw(previous, event.id), event.offers, use)
             timed = bool(version.specification.timing)
             if timed and (self.open_loans is None or not self.open_loans.is_current(event.at, [event.version])):
                 self.report(where, "the open loans of the segment were not counted on that day")
@@ -317,7 +333,7 @@ class SegmentRecomputation:
                 )
             self._shadows(where, event, previous)
         if self.models is not None:
-            self.models.add_decision(where, self.segment, event, self.versions)
+            self.models.add_decision(where, self.segment, (self.chain, seq), event, self.versions)
         if event.id in self.expected_decisions:
             self.report(where, f"the decision {event.id} was made before")
         accepted, status = event.decision == "accept", schema.NEW_STATUS[event.decision]
@@ -397,6 +413,8 @@ class SegmentRecomputation:
     def _shadows(self, where: str, event: Decided, previous: str) -> None:
         for shadow in event.shadows:
             version = self.versions(shadow.version)
+            if version is not None and version.feature_model is not None:
+                continue  # recomputed with the policy's models
             if version is None or self.segment not in version.rules:
                 self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue

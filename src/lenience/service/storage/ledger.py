@@ -7,11 +7,13 @@ one command after the other, and written once at the end, whatever the number of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
+from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.service.domain.chain import link
 from lenience.service.domain.clock import iso_time, now
@@ -32,12 +34,14 @@ from lenience.service.domain.events import (
 from lenience.service.domain.monitored import NOTHING_MONITORED, MonitoredValues
 from lenience.service.domain.open_loans import decode_open_loans, encode_open_loans
 from lenience.service.domain.overall import OverallUse, UseChange
+from lenience.service.domain.pooled_models import ModelLabel
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
-from lenience.service.storage.model_states import SNAPSHOT_EVERY, read_model_states
+from lenience.service.storage.erased_labels import states_after_erased
+from lenience.service.storage.model_states import SNAPSHOT_EVERY, first_label, read_inputs, read_model_states
 from lenience.service.storage.monitored_rows import delete_monitored, monitored_rows, read_monitored
-from lenience.service.storage.policy_cache import ModelStates, PolicyCache, PolicyRecord
+from lenience.service.storage.policy_cache import ModelStates, PendingRows, PolicyCache, PolicyRecord, Version
 from lenience.service.storage.references import referred
 from lenience.service.storage.store import Store
 
@@ -66,6 +70,11 @@ class Ledger:
     models: dict[int, ModelStates] = field(default_factory=dict)  # by policy, with the labels of this transaction
     _locked_models: set[int] = field(default_factory=set)  # policies whose models no other process can change
     _snapshots: list[tuple[Any, ...]] = field(default_factory=list)
+    _inputs: dict[str, str] = field(default_factory=dict)  # features of the decisions of this transaction
+    _locked_lengths: dict[int, int] = field(default_factory=dict)  # of the chains when they were locked
+    _pending_changes: dict[int, list[tuple[str, bool]]] = field(default_factory=dict)  # by chain: who came or went
+    _pending_rows: dict[tuple[int, int], dict[str, Any]] = field(default_factory=dict)  # by chain and version
+    _feature_versions: dict[tuple[int, int], Version] = field(default_factory=dict)
     _time: str = ""
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
@@ -90,6 +99,7 @@ class Ledger:
         for row in self.store.lock(self.connection, schema.chain, wanted):
             place = (row[0], row[1], row[2], row[3], row[4], row[5])
             loans = decode_open_loans(row[13])
+            self._locked_lengths[row[0]] = row[4]
             self.chains[row[0]] = ChainState(*place, counts=Counts(*row[6:12]), imported=row[12], open_loans=loans)
 
     def find(self, decisions: Iterable[str]) -> None:
@@ -178,8 +188,10 @@ class Ledger:
         if reference is not None and reference in self.referred:
             self.referred[reference].append(event.id)
 
-    def add_personal(self, chain: int, seq: int, data: Personal) -> None:
+    def add_personal(self, chain: int, seq: int, data: Personal, decision: str | None = None) -> None:
         """Store personal data beside the log, at the position of the event that commits to it."""
+        if decision is not None and data.details is not None:
+            self._inputs[decision] = data.details
         self._personal.append((chain, seq, *data))
 
     def read_monitored(self, decisions: Iterable[str]) -> None:
@@ -233,10 +245,74 @@ class Ledger:
             known = self.models[record.id] = read_model_states(self.connection, record, cached)
         return known
 
-    def learn(
-        self, record: PolicyRecord, actor: str, decision: str, segment: str, successes: int, failures: int
-    ) -> None:
-        """Let the models of a policy learn a change of a segment's outcomes, and log their states after it."""
+    def label_of(self, record: PolicyRecord, state: DecisionState, segment: str, good: int, bad: int) -> ModelLabel:
+        """Return what the models of a policy learn from a change of a decision's outcome."""
+        label = ModelLabel(segment, good, bad)
+        if not record.by_features:
+            return label
+        inputs, learnt_at = self.inputs_of(state.id), None
+        if label.is_correction and inputs is not None:
+            events = (read(text) for of, _, text, _, about in self._events if of == record.chain and about == state.id)
+            new = any(isinstance(event, Learned) and event.successes * event.failures == 0 for event in events)
+            learnt_at = 1 << 62 if new else first_label(self.connection, record.chain, state.id)
+        return label._replace(inputs=inputs, learnt_at=learnt_at)
+
+    def inputs_of(self, decision: str) -> str | None:
+        """Return the stored features of a decision, or None if it has none or they were erased."""
+        if any(state.id == decision for state, _ in self._erased):
+            return None
+        return self._inputs.get(decision) or read_inputs(self.connection, decision)
+
+    def note_pending(self, chain: int, decision: str, *, pending: bool) -> None:
+        """Note that a decision of a chain has become pending, or is no longer pending or known by its features."""
+        self._pending_changes.setdefault(chain, []).append((decision, pending))
+        for (of, number), rows in self._pending_rows.items():
+            if of == chain:
+                self._change_row(rows, self._feature_versions[of, number], decision, pending=pending)
+
+    def _change_row(self, rows: dict[str, Any], version: Version, decision: str, *, pending: bool) -> None:
+        if not pending:
+            rows.pop(decision, None)
+            return
+        inputs = self.inputs_of(decision)
+        if inputs is not None:
+            assert version.feature_model is not None
+            with suppress(InputError):  # features of a time when the policy had other columns
+                rows[decision] = version.feature_model.row(inputs)
+
+    def pending_rows(self, chain: ChainState, version: Version) -> list[Any]:
+        """Return the design of the pending applicants of a locked chain whose features are known, oldest first."""
+        key = (chain.id, version.number)
+        rows = self._pending_rows.get(key)
+        if rows is None:
+            self._feature_versions[key] = version
+            cached = self.registry.pending_rows.get(key)
+            if cached is not None and cached.length == self._locked_lengths[chain.id]:
+                rows = dict(cached.rows)
+            else:
+                rows = {}
+                table, personal = schema.decision, schema.personal
+                place = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
+                query = (
+                    select(table.c.id, personal.c.details)
+                    .join(personal, place)
+                    .where(
+                        (table.c.chain_id == chain.id)
+                        & (table.c.status == schema.PENDING)
+                        & personal.c.details.is_not(None)
+                    )
+                )
+                assert version.feature_model is not None
+                for row in self.connection.execute(query.order_by(table.c.id)).all():
+                    with suppress(InputError):
+                        rows[row.id] = version.feature_model.row(row.details)
+            for decision, pending in self._pending_changes.get(chain.id, ()):
+                self._change_row(rows, version, decision, pending=pending)
+            self._pending_rows[key] = rows
+        return list(rows.values())
+
+    def learn(self, record: PolicyRecord, actor: str, decision: str, label: ModelLabel) -> None:
+        """Let the models of a policy learn a label, and log their states after it."""
         self.lock([record.chain])
         chain = self.chains[record.chain]
         known = self.model_states(record)
@@ -244,23 +320,24 @@ class Ledger:
             known = read_model_states(self.connection, record, known)
             self._locked_models.add(record.id)
         after = {
-            number: model.learn(known.states[number], segment, successes, failures)
+            number: model.learn(known.states[number], label)  # type: ignore[arg-type]
             for number, model in record.learning.items()
         }
         event = Learned(
             at=self.now,
             actor=actor,
             decision=decision,
-            segment=segment,
-            successes=successes,
-            failures=failures,
+            segment=label.segment,
+            successes=label.successes,
+            failures=label.failures,
             states=tuple((number, state.digest()) for number, state in sorted(after.items())),
         )
         seq = self.append(chain, event)
         self.models[record.id] = ModelStates(record.revision, seq, after)
-        for number, state in after.items():
-            if state.labels % SNAPSHOT_EVERY == 0 and state is not known.states[number]:
-                self.add_model_state(record.id, number, seq, state.encode(), kept=False)
+        if seq // SNAPSHOT_EVERY > known.at // SNAPSHOT_EVERY:
+            for number, state in after.items():
+                by_features = record.learning[number].by_features
+                self.add_model_state(record.id, number, seq, state.encode(), kept=by_features)
 
     def add_model_state(self, policy: int, version: int, seq: int, text: str, *, kept: bool) -> None:
         """Store the state of a version's model after an event of the policy's chain."""
@@ -269,6 +346,17 @@ class Ledger:
     def publish(self) -> None:
         """Keep what the next transaction can use. Call it after the commit."""
         self.registry.model_states.update(self.models)
+        for key, rows in self._pending_rows.items():
+            self.registry.pending_rows[key] = PendingRows(self.chains[key[0]].length, rows)
+        for key, cached in list(self.registry.pending_rows.items()):
+            chain = self.chains.get(key[0])
+            changes = self._pending_changes.get(key[0], [])
+            if chain is None or key in self._pending_rows or cached.length != self._locked_lengths[chain.id]:
+                continue
+            if not any(pending for _, pending in changes):  # who became pending is read again
+                for decision, _ in changes:
+                    cached.rows.pop(decision, None)
+                self.registry.pending_rows[key] = PendingRows(chain.length, cached.rows)
 
     def charged_month(self, chain: ChainState, decision: str) -> int | None:
         """Return the month that an acceptance was charged to, or None if it was made without such limits."""
@@ -282,6 +370,7 @@ class Ledger:
     def erase_personal(self, state: DecisionState, seq: int) -> None:
         """Erase a decision's personal data up to an event: its own, and the reasons of overrides."""
         self._erased.append((state, seq))
+        self.note_pending(state.chain, state.id, pending=False)
 
     def unerased(self, states: Sequence[DecisionState]) -> list[DecisionState]:
         """Return the decisions whose personal data was not erased, or was added since: by an override, or monitored."""
@@ -337,7 +426,20 @@ class Ledger:
             if state.changed
         ]
         store.update(connection, schema.decision, "id", _CHANGED, changed)
+        self._store_erased_states()
         self._delete_erased()
+
+    def _store_erased_states(self) -> None:
+        """Store the model states that take the place of erased features."""
+        by_policy: dict[int, set[str]] = {}
+        for state, _ in self._erased:
+            policy = self.chains[state.chain].policy_id
+            if policy is not None:
+                by_policy.setdefault(policy, set()).add(state.id)
+        for policy, decisions in by_policy.items():
+            for part in _parts(sorted(decisions)):
+                rows = list(states_after_erased(self.connection, self.registry, policy, decisions & set(part)))
+                self.store.insert(self.connection, schema.model_state, rows)
 
     def _store_snapshots(self) -> None:
         """Store model states. One replaces the earlier ones of its version, apart from those that the audit needs."""

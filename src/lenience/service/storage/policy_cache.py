@@ -7,11 +7,11 @@ process with an outdated copy therefore notices before it decides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Lock
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import msgspec
 from sqlalchemy import Connection, select
@@ -22,6 +22,7 @@ from lenience.service.domain.capacity_price import CapacityBody
 from lenience.service.domain.events import State
 from lenience.service.domain.fair_version import FairnessBody
 from lenience.service.domain.feature_cells import segment_of
+from lenience.service.domain.feature_models import FeatureModel, FeatureState
 from lenience.service.domain.limits import FeatureValue
 from lenience.service.domain.offer_requests import ALLOWED
 from lenience.service.domain.overall import OverallLimits
@@ -46,6 +47,7 @@ class StoredSegment(msgspec.Struct, frozen=True, omit_defaults=True):
     exposure_cap_amount: float | None = None
     capacity: str | None = None  # the digest of the price of the capacity that all segments share
     fairness: str | None = None  # the digest of the fair optimum of all segments
+    model: str | None = None  # the digest of the state from which a model with features starts
 
 
 @dataclass(slots=True)
@@ -61,6 +63,12 @@ class Version:
     capacity: CapacityBody | None = None
     fairness: FairnessBody | None = None
     model: PooledModel | None = None  # learns from the outcomes of all segments
+    feature_model: FeatureModel | None = None  # decides by the applicant's own features
+
+    @property
+    def live(self) -> PooledModel | FeatureModel | None:
+        """The model that learns from every outcome of the policy, if there is one."""
+        return self.model or self.feature_model
 
     @property
     def tables(self) -> dict[str, SolvedTable]:
@@ -84,10 +92,16 @@ class PolicyRecord:
     monitored: int = 0  # the chain that commits to monitored attributes
 
     @property
-    def learning(self) -> dict[int, PooledModel]:
+    def learning(self) -> dict[int, PooledModel | FeatureModel]:
         """The models that learn from every outcome of the policy, by version: those of active and shadow versions."""
         live = self.shadows if self.active is None else [self.active, *self.shadows]
-        return {version.number: version.model for version in live if version.model is not None}
+        return {version.number: version.live for version in live if version.live is not None}
+
+    @property
+    def by_features(self) -> list[Version]:
+        """The active and shadow versions that decide by the applicant's own features."""
+        live = self.shadows if self.active is None else [self.active, *self.shadows]
+        return [version for version in live if version.feature_model is not None]
 
     def ruling(self) -> Version:
         """Return the active version, or raise Conflict."""
@@ -97,14 +111,34 @@ class PolicyRecord:
             )
         return self.active
 
-    def segment(self, segment: str | None, features: dict[str, FeatureValue] | None) -> str:
+    def segment(self, segment: str | None, features: Mapping[str, FeatureValue | None] | None) -> str:
         """Return the segment that a request names, directly or by features."""
         return self.segment_under(self.ruling(), segment, features)
 
-    def segment_under(self, version: Version, segment: str | None, features: dict[str, FeatureValue] | None) -> str:
+    def segment_under(
+        self, version: Version, segment: str | None, features: Mapping[str, FeatureValue | None] | None
+    ) -> str:
         """Return the segment of a version that a request names, directly or by features."""
         spec = version.specification
+        if version.feature_model is not None:
+            if segment not in (None, ONLY_SEGMENT):
+                detail = f"the policy {self.name!r} decides by features and takes no segment"
+                raise BadRequest(detail, code="unknown_field", field="segment")
+            if features is None:
+                names = ", ".join(column.name for column in version.feature_model.encoding.columns)
+                detail = f"the policy {self.name!r} needs features: {names}"
+                raise BadRequest(detail, code="missing", field="features", allowed=names)
+            try:
+                version.feature_model.encoding.row(features)
+            except InputError as error:
+                raise BadRequest.of(error) from None
+            return ONLY_SEGMENT
+        challenged = version.number not in [one.number for one in self.by_features] and bool(self.by_features)
         if spec.features:
+            if challenged and features is not None:  # a shadow version may need more features
+                features = {
+                    feature.name: features[feature.name] for feature in spec.features if feature.name in features
+                }
             if features is None or segment is not None:
                 detail = f"the policy {self.name!r} needs features instead of a segment"
                 raise BadRequest(detail, code="missing", field="features")
@@ -112,7 +146,7 @@ class PolicyRecord:
                 return segment_of(spec.features, features)
             except InputError as error:
                 raise BadRequest.of(error) from None
-        if features is not None:
+        if features is not None and not challenged:
             detail = f"the policy {self.name!r} takes a segment, not features"
             raise BadRequest(detail, code="unknown_field", field="features")
         if segment is None:
@@ -143,12 +177,22 @@ class PolicyRecord:
         return offers
 
 
+ModelState: TypeAlias = PooledState | FeatureState
+
+
 class ModelStates(NamedTuple):
     """The states of a policy's models after an event of its chain. Nothing in it changes."""
 
     revision: int  # of the policy
     at: int
-    states: dict[int, PooledState]  # by version
+    states: dict[int, ModelState]  # by version
+
+
+class PendingRows(NamedTuple):
+    """The design of the accepted applicants of a chain without an outcome, when the chain had this length."""
+
+    length: int
+    rows: dict[str, Any]  # by decision
 
 
 class PolicyCache:
@@ -162,6 +206,7 @@ class PolicyCache:
         self._owners: dict[int, str] = {}  # the policy of each segment's chain
         self._lock = Lock()
         self.model_states: dict[int, ModelStates] = {}  # as of the last transaction of this process, by policy
+        self.pending_rows: dict[tuple[int, int], PendingRows] = {}  # by chain and version
 
     def known(self, name: str) -> PolicyRecord | None:
         """Return a policy as last loaded. It may have changed since."""
@@ -264,6 +309,7 @@ class PolicyCache:
             capacity=capacity,
             fairness=fairness,
             model=specification.pooled_model([segment.name for segment in stored]),
+            feature_model=self._feature_model(connection, specification, stored),
         )
         self._versions[policy_id, number] = version
         return version
@@ -275,6 +321,7 @@ class PolicyCache:
         self._names.clear()
         self._versions.clear()
         self.model_states.clear()
+        self.pending_rows.clear()
 
     def _read_tables(self, connection: Connection, digests: Iterable[str]) -> None:
         with self._lock:
@@ -286,6 +333,16 @@ class PolicyCache:
                 some = missing[start : start + 100]
                 for digest, body in _bodies(connection, some).items():
                     self._tables[digest] = load(body)
+
+    def _feature_model(
+        self, connection: Connection, specification: PolicySpecification, segments: Sequence[StoredSegment]
+    ) -> FeatureModel | None:
+        """Return the model that decides by features, with the state from which it starts."""
+        spec, digest = specification.feature_spec, segments[0].model
+        if spec is None or digest is None:
+            return None
+        first = _bodies(connection, [digest])[digest]
+        return FeatureModel(spec, first)
 
     def _capacity(self, connection: Connection, segments: Sequence[StoredSegment]) -> CapacityBody | None:
         """Return the price of the capacity that the segments share, if they do."""

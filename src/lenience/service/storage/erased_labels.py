@@ -1,0 +1,105 @@
+"""Store model states before features are erased, so that the audit can go on after labels that it cannot learn again.
+
+The log holds a digest of a model's state after each label. An auditor learns a label again from the features. When they
+are erased, the state after the label is stored instead: the auditor checks its digest and continues from there. Of
+several erased labels in a row only the state after the last one is needed.
+
+The state after a label is computed from the stored state before it. One is stored every
+:data:`~lenience.service.storage.model_states.SNAPSHOT_EVERY` labels, so an erasure learns at most as many again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from sqlalchemy import Connection, select
+
+from lenience.service.domain.events import Learned, read
+from lenience.service.domain.feature_models import FeatureModel, FeatureState
+from lenience.service.storage import schema
+from lenience.service.storage.model_states import policy_events, read_inputs, read_label, stored_state
+from lenience.service.storage.policy_cache import PolicyCache
+
+FEW = 10  # events that are read to find the next label
+
+StateRow = tuple[int, int, int, int, str]
+
+
+def states_after_erased(
+    connection: Connection, registry: PolicyCache, policy: int, decisions: Collection[str]
+) -> Iterator[StateRow]:
+    """Yield the states to store before the features of a policy's decisions are deleted.
+
+    Parameters
+    ----------
+    connection : Connection
+        The transaction, which has written its events.
+    registry : PolicyCache
+        The policies.
+    policy : int
+        The policy.
+    decisions : collection of str
+        The decisions whose features are erased.
+    """
+    events, chains = schema.event, schema.chain
+    own = select(chains.c.id).where((chains.c.policy_id == policy) & chains.c.segment.is_(None))
+    about = events.c.about.in_(list(decisions)) & events.c.chain_id.in_(own)
+    labels: dict[int, list[int]] = {}  # by version
+    chain = 0
+    for row in connection.execute(select(events.c.chain_id, events.c.seq, events.c.body).where(about)):
+        event = read(row.body)
+        if isinstance(event, Learned):
+            chain = row.chain_id
+            for number, _ in event.states:
+                labels.setdefault(number, []).append(row.seq)
+    for number, seqs in sorted(labels.items()):
+        model = registry.version(connection, policy, number).feature_model
+        if model is not None:
+            yield from _states(connection, (policy, chain, number), model, sorted(seqs), decisions)
+
+
+def _states(
+    connection: Connection,
+    place: tuple[int, int, int],
+    model: FeatureModel,
+    seqs: list[int],
+    erased: Collection[str],
+) -> Iterator[StateRow]:
+    policy, chain, number = place
+    at, state = 0, None
+    for seq in seqs:
+        if _next_is_erased(connection, chain, number, seq, erased):
+            continue
+        stored, text = stored_state(connection, policy, number, seq)
+        if stored == seq:
+            continue
+        if state is None or stored > at:
+            at, state = stored, model.restore(text)
+        state = _learn_until(connection, chain, number, model, state, at, seq)
+        at = seq
+        yield policy, number, seq, 1, state.encode()
+
+
+def _learn_until(
+    connection: Connection, chain: int, number: int, model: FeatureModel, state: FeatureState, at: int, until: int
+) -> FeatureState:
+    """Return the state after an event, from that after an earlier one."""
+    for _, event in policy_events(connection, chain, at, until):
+        if isinstance(event, Learned) and number in dict(event.states):
+            state = model.learn(state, read_label(connection, chain, event, needs_inputs=True))
+    return state
+
+
+def _next_is_erased(connection: Connection, chain: int, number: int, seq: int, erased: Collection[str]) -> bool:
+    """Return whether the features of the next label are erased too, so that no auditor starts in between."""
+    events = schema.event
+    while True:
+        query = select(events.c.seq, events.c.body).where((events.c.chain_id == chain) & (events.c.seq > seq))
+        rows = connection.execute(query.order_by(events.c.seq).limit(FEW)).all()
+        for row in rows:
+            event = read(row.body)
+            if isinstance(event, Learned) and number in dict(event.states):
+                return event.decision in erased or read_inputs(connection, event.decision) is None
+        if len(rows) < FEW:
+            return False
+        seq = rows[-1].seq

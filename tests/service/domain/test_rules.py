@@ -23,7 +23,7 @@ from lenience.service.commands.transitions import (
 from lenience.service.domain.answers import choice_of
 from lenience.service.domain.events import Outcome
 from lenience.service.domain.problems import Conflict
-from lenience.service.domain.rule import Counts, SegmentRule
+from lenience.service.domain.rule import Counts, DecisionBasis, SegmentRule
 from lenience.service.domain.solved_tables import Effort, SolvedTable, load, solve
 from lenience.service.domain.specification import Objective, PolicySpecification, SegmentProblem
 from lenience.service.domain.state import DecisionState
@@ -271,3 +271,40 @@ def test_how_long_timing_curves_may_be(ages: int, alternatives: int, valid: bool
         with pytest.raises(InputError) as caught:
             PolicySpecification("p", PROMPT, timing=curves)
         assert caught.value.code == "too_large"
+
+
+class BetweenRows:
+    """A table whose limit and threshold are interpolated apart from each other."""
+
+    cost, horizon = 0.8, None
+
+    def __init__(self, limit: int | None, threshold: float) -> None:
+        self._limit, self._threshold = limit, threshold
+
+    def belief(self, successes: float, failures: float) -> Belief:
+        return Belief(2 + successes + failures, 1 + successes)
+
+    def limit(self, successes: float, failures: float) -> int | None:
+        return self._limit
+
+    def threshold(self, successes: float, failures: float) -> float:
+        return self._threshold
+
+
+@pytest.mark.parametrize(
+    ("limit", "threshold", "borrows", "shown"),
+    [
+        (0, 0.5, True, 0.6),  # rejected at 60%, so the threshold is not below it
+        (0, 0.7, True, 0.7),
+        (3, 0.7, True, 0.6),  # accepted at 60%, so the threshold is not above it
+        (3, 0.5, True, 0.5),
+        (None, 0.7, True, 0.7),
+        (0, 0.5, False, 0.5),
+        (3, 0.7, False, 0.7),
+    ],
+)
+def test_limits_and_thresholds_with_borrowed_evidence_agree(
+    limit: int | None, threshold: float, borrows: bool, shown: float
+) -> None:
+    basis = DecisionBasis(BetweenRows(limit, threshold), None, 5, 3, borrows=borrows)  # type: ignore[arg-type]
+    assert (basis.rate, basis.threshold, basis.limit) == (0.6, shown, limit)

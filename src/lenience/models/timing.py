@@ -270,7 +270,7 @@ def _product_limit(events: Rows, leaving: Rows) -> Rows:
 
 def _remaining(arrived: Rows, total: float) -> Rows:
     """Return the share that has not arrived, of a total."""
-    return np.clip(1.0 - arrived / total, 0.0, 1.0) if total > 0 else np.ones(len(arrived))
+    return np.maximum(1.0 - arrived / total, 0.0) if total > 0 else np.ones(len(arrived))
 
 
 def _chance(rate: Rows, success_open: Rows | float, failure_open: Rows | float) -> Rows:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from lenience import Belief, Delayed
 from lenience.core.protocols import UNLIMITED
@@ -23,18 +24,18 @@ def logarithm(n: float, distance: float) -> float:
     return 0.2 + 0.4 * math.log(n) + 2.0 * (distance + 1.2)
 
 
-def made_up() -> EstimatedExposurePolicy:
+def made_up(lowest: NDArray[np.float64] = LOWEST) -> EstimatedExposurePolicy:
     limits = np.array(
         [
             [math.expm1(logarithm(n, (low + i * step - COST) * math.sqrt(n))) for i in range(12)]
-            for n, low, step in zip(SIZES.tolist(), LOWEST.tolist(), STEPS.tolist(), strict=True)
+            for n, low, step in zip(SIZES.tolist(), lowest.tolist(), STEPS.tolist(), strict=True)
         ]
     )
     return EstimatedExposurePolicy(
         objective=OBJECTIVE,
         prior=Belief(4, 2),
         sizes=SIZES,
-        lowest=LOWEST,
+        lowest=lowest,
         steps=STEPS,
         limits=limits,
         pending=np.array([0.0, 2.0, 6.0]),
@@ -62,6 +63,17 @@ def test_limits_between_the_nodes() -> None:
     assert policy.proved(Belief(10, 6))
     assert policy.limit(Belief(10, 5.999_999)) is not None
     assert policy.rows == 3
+
+
+def test_two_rates_below_the_cost_are_enough() -> None:
+    policy = made_up(COST - 1.6 * STEPS)  # the second one is 0.6 of a step below the cost
+    for n in (4.0, 9.0, 25.0):
+        for mean in (0.57, 0.58, 0.595):
+            expected = math.floor(math.expm1(logarithm(n, (mean - COST) * math.sqrt(n))) + 0.5)
+            assert policy.exposure(n, mean * n) == expected
+    # With one rate below the cost there is nothing to extrapolate from.
+    alone = made_up(COST - 0.5 * STEPS)
+    assert alone.exposure(4.0, 4 * 0.59) == alone.exposure(4.0, 4 * 0.58) > 0
 
 
 def test_values_between_numbers_pending_have_an_error_that_grows() -> None:

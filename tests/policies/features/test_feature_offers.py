@@ -116,6 +116,9 @@ def test_a_model_without_log_odds_agrees_with_one_cost_too() -> None:
         row = rng.integers(0, 3, size=(1, 1)).astype(float)
         accepted = plain.decide(row)
         assert offered.decide(row).tolist() == accepted.tolist()
+        one, other = plain.log_[-1], offered.log_[-1]
+        if one.mean < 0.8:  # with offers, each label of somebody above the cost helps too
+            assert one.discount == pytest.approx(other.discount, rel=1e-9)
         outcome = [float(rng.random() < (0.75, 0.85, 0.6)[int(row[0, 0])])]
         plain.observe(row, accepted, outcome)
         offered.observe(row, accepted, outcome)

@@ -110,7 +110,7 @@ EFFORT = frozenset(
         "_LOG_GAP", "rows_for", "cap_for", "estimate_cost", "_plan", "_refuse", "_told", "MOST_UPDATES", "ROOM", "ROW",
         "TILE", "CELLS", "HALVINGS", "_aims", "_guess", "LONG", "MOST_SHOWN", "PRECISION", "SHOWN", "MOST_VOLUME",
         "solve_seconds", "SECONDS", "PROOF_SECONDS", "Effort", "SECONDS_AN_UPDATE", "MOST_MEMORY",
-        "START_SECONDS", "_proves_quickly", "_compile", "_check_effort",
+        "START_SECONDS", "_proves_quickly", "_compile", "_check_effort", "MOST_SEARCHED",
     }
 )  # fmt: skip
 OFFER_EFFORT = EFFORT | {

@@ -13,7 +13,7 @@ from lenience import Belief, Delayed, Discounted, FeaturePolicy, Offer, Offers
 from lenience.core.errors import InputError
 from lenience.core.objective import Objective
 from lenience.core.offer_rows import OfferRows
-from lenience.models import BayesianLogistic, Cells
+from lenience.models import BayesianLogistic, Cells, Neighbours
 from lenience.policies.features.baselines import (
     AlwaysRule,
     ConsequentialRule,
@@ -346,3 +346,18 @@ def test_a_label_of_the_logistic_model_is_worth_more_where_more_is_at_stake() ->
     low, usual, high = np.array(labels)
     assert np.all(1.1 * low < usual)
     assert np.all(1.1 * usual < high)
+
+
+def test_labels_of_similar_people_above_the_cost_count_alike_with_one_offer() -> None:
+    X = np.linspace(0.0, 1.0, 80)[:, None]
+    outcomes = np.where(np.arange(80) % 2 == 0, (np.arange(80) > 36).astype(float), np.nan)
+    plain = FeaturePolicy(Neighbours(bandwidth=0.3), Discounted(cost=0.7, discount=0.97)).fit(X, outcomes)
+    offered = FeaturePolicy(Neighbours(bandwidth=0.3), Discounted(offers=Offers([3], [0.7]), discount=0.97)).fit(
+        X, outcomes
+    )
+    plain.decide(X[::5])
+    offered.decide(X[::5])
+    below = [(one, other) for one, other in zip(plain.log_, offered.log_, strict=True) if one.mean < 0.7]
+    assert len(below) > 4
+    for one, other in below:
+        assert one.discount == pytest.approx(other.discount, rel=1e-9)

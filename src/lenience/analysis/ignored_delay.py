@@ -13,6 +13,7 @@ import msgspec
 
 from lenience.analysis.delay import BLIND, baselines, evaluate_pending
 from lenience.core.errors import TooLargeError
+from lenience.policies.beliefs.offer_exposure_decisions import OfferExposureDecisions
 from lenience.segments.exposure_limits import Exposure
 from lenience.solvers.delayed.evaluation import least_updates
 
@@ -32,7 +33,8 @@ class Ignored(msgspec.Struct, frozen=True):
 def cost_of_ignoring(rows: Iterable[Exposure]) -> list[Ignored]:
     """Compare exposure limits with ignoring pending labels, for each segment that starts and has a limit.
 
-    Small segments come first.
+    Small segments come first. Segments with offers or with a doubtful prior are left out: without exposure limits there
+    is no baseline for them.
 
     >>> from lenience import Belief, Delayed, Segments, exposure_limits
     >>> objective = Delayed(cost=0.8, arrivals=20, discount_rate=0.5, label_delay=0.25)
@@ -43,14 +45,14 @@ def cost_of_ignoring(rows: Iterable[Exposure]) -> list[Ignored]:
     until = time.monotonic() + ALL_SECONDS
     result = []
     for row in sorted(rows, key=lambda row: row.objective.volume):
-        if row.policy is None or row.unlimited:
+        if row.policy is None or row.unlimited or isinstance(row.policy, OfferExposureDecisions):
             continue
-        limited, blind = row.policy.value(row.belief).midpoint, None
+        limited, blind = row.policy.value(row.policy.prior).midpoint, None
         # The baseline itself takes long to solve where its evaluation would take too long.
-        if time.monotonic() < until and least_updates(row.objective.problem(row.belief)) <= MOST_UPDATES:
-            baseline = baselines(row.objective, row.belief, caps=())[BLIND]
+        if time.monotonic() < until and least_updates(row.objective.problem(row.policy.prior)) <= MOST_UPDATES:
+            baseline = baselines(row.objective, row.policy.prior, caps=())[BLIND]
             try:
-                blind = evaluate_pending(baseline, row.objective, row.belief, TOLERANCE, MOST_UPDATES).midpoint
+                blind = evaluate_pending(baseline, row.objective, row.policy.prior, TOLERANCE, MOST_UPDATES).midpoint
             except TooLargeError:
                 blind = None
         result.append(Ignored(row.name, limited, blind))

@@ -220,9 +220,9 @@ class Delayed(
     ) -> Any:
         """Return the exposure limits: proved if that fits the time, and otherwise estimated.
 
-        An estimate takes two or three seconds at most, for any number of arrivals and any prior. Its certificate states
-        its error. With offers, the tolerance is relative to the discounted number of arrivals times their mean amount,
-        and each belief is solved when it is asked for.
+        An estimate takes two or three seconds at most, for any number of arrivals, any prior and any offers. Its
+        certificate states its error. With offers or a mixture, the tolerance is relative to the discounted number of
+        arrivals times their mean amount. If that can be proved, each belief is solved when it is asked for.
 
         Parameters
         ----------
@@ -237,20 +237,18 @@ class Delayed(
         look_ahead : int, optional
             Number of rows to compute beyond them. If it is given, limits are never estimated.
         seconds : float, optional
-            Longest time to allow for a proof, in seconds, without compiling: by default 3, and 60 with offers or a
-            mixture.
+            Longest time to allow for a proof, in seconds, without compiling: by default 3 with the estimate.
 
         Returns
         -------
-        ExposurePolicy or EstimatedExposurePolicy or OfferExposurePolicy or HorizonExposurePolicy
-            The policy: a HorizonExposurePolicy if there is a horizon, and otherwise an OfferExposurePolicy if there are
-            offers or the prior is a MixtureBelief.
+        ExposurePolicy or EstimatedExposurePolicy or OfferExposurePolicy or EstimatedOfferExposurePolicy
+            The policy: with offers or a MixtureBelief one of the last two. With a horizon it is a
+            HorizonExposurePolicy.
 
         Raises
         ------
         TooLargeError
-            If there are offers, a mixture, a pending cap or a look-ahead, and the problem is estimated to take more
-            than ``seconds``.
+            If there is a pending cap or a look-ahead, and the problem is estimated to take more than ``seconds``.
 
         Examples
         --------
@@ -261,6 +259,10 @@ class Delayed(
         >>> large = Delayed(cost=0.8, arrivals=20_000, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
         >>> large.limit(Belief(2, 1)), large.certificate.proved
         (45, False)
+        >>> loans = Offers(amount=[500, 5000], cost=[0.8, 0.8], currency="$")
+        >>> large = Delayed(offers=loans, arrivals=20_000, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
+        >>> print(large.explain(Belief(2, 1), Offer(5000, 0.8), pending=100))
+        Reject $5,000: ...
         """
         from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
 
@@ -270,13 +272,7 @@ class Delayed(
 
             return HorizonExposurePolicy.solve(self, prior, SECONDS if within is None else within)
         if self.offers is not None or isinstance(prior, MixtureBelief):
-            from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
-
-            policy = OfferExposurePolicy(
-                self, MixtureBelief.of(prior), check_tolerance(tolerance), PROOF_SECONDS if within is None else within
-            )
-            policy.value(prior)
-            return policy
+            return self._solve_offers(prior, check_tolerance(tolerance), SECONDS / SURE if within is None else within)
         check_prior(prior)
         within = SECONDS / SURE if within is None else within
         if pending_cap is None and look_ahead is None:
@@ -291,6 +287,19 @@ class Delayed(
             if pending_cap is not None or look_ahead is not None:
                 raise
             return EstimatedExposurePolicy.solve(self, prior)
+
+    def _solve_offers(self, prior: Belief | MixtureBelief, tolerance: float, seconds: float) -> Any:
+        """Solve with offers or a mixture: proved if that fits the time, and otherwise estimated."""
+        from lenience.policies.beliefs.estimated_offer_exposure import EstimatedOfferExposurePolicy
+        from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
+        from lenience.policies.beliefs.offers import check_belief
+
+        policy = OfferExposurePolicy(self, MixtureBelief.of(check_belief(prior, "prior")), tolerance, seconds)
+        try:
+            policy.value(prior)
+        except TooLargeError:
+            return EstimatedOfferExposurePolicy.solve(self, prior)
+        return policy
 
     def solve_proved(
         self,

@@ -6,6 +6,9 @@ not start even with immediate labels, the limit is 0, because late labels are wo
 between are solved: equal ones once, small ones first, on all cores. Each is proved if that takes less than a second,
 and estimated otherwise. If the time does not suffice, the result says so.
 
+With offers every offer has a limit of its own: small amounts have larger ones. The limit of the segment is then the
+largest of them.
+
 Guarantees: a limit that is ``proved`` is the least number pending at which rejecting is optimal. ``worth`` is at most
 what the optimum earns from here on. That is proved or, if the limit is estimated, the estimate less its stated error.
 Pending labels teach at no further cost, so the value does not fall with the number pending. ``worth`` is therefore the
@@ -14,24 +17,34 @@ greatest lower bound for as many or fewer pending.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.lattice import AT_COST
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.offers import Offer, Offers
 from lenience.core.protocols import UNLIMITED
 from lenience.core.validation import having, listed, mapped, whole
 from lenience.objectives.delayed import Delayed
 from lenience.policies.beliefs.estimated_exposure import EstimatedExposurePolicy
+from lenience.policies.beliefs.estimated_offer_exposure import EstimatedOfferExposurePolicy
 from lenience.policies.beliefs.exposure import ExposurePolicy
-from lenience.segments.segments import Segment, Segments, plain_belief
+from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
+from lenience.policies.beliefs.offer_exposure_decisions import OfferExposureDecisions
+from lenience.policies.beliefs.offers import offers_of
+from lenience.segments.segments import Segment, Segments
+
+Policy: TypeAlias = ExposurePolicy | EstimatedExposurePolicy | OfferExposurePolicy | EstimatedOfferExposurePolicy
+Key: TypeAlias = tuple[Delayed, Belief | MixtureBelief]
 
 TOLERANCE = 1e-4  # relative to the value at the belief
 SECONDS = 1.0  # time limit to prove the limit of one segment, by the solver's estimate
@@ -66,6 +79,24 @@ class NotComputed(msgspec.Struct, frozen=True):
 NO_TIME = NotComputed("time_over", ALL_SECONDS, f"The {ALL_SECONDS:g} s allowed for all segments are over")
 
 
+class OfferLimit(msgspec.Struct, frozen=True):
+    """How many acceptances of a segment may be pending when an offer is accepted.
+
+    Parameters
+    ----------
+    offer
+        The amount at stake and the break-even.
+    limit
+        The number that may be pending at once; None if there is no limit.
+    proved
+        Whether the limit is proved.
+    """
+
+    offer: Offer
+    limit: int | None
+    proved: bool
+
+
 class Exposure(msgspec.Struct, frozen=True):
     """A segment whose labels come late: how many are pending, and how many may be.
 
@@ -80,9 +111,10 @@ class Exposure(msgspec.Struct, frozen=True):
     pending
         The number of accepted members without an outcome.
     limit
-        The number that may be pending at once. None if there is no limit, or if it was not computed.
+        The number that may be pending at once. None if there is no limit, or if it was not computed. With offers it is
+        the largest limit of an offer.
     unlimited
-        Whether there is no limit.
+        Whether there is no limit, of some offer at least.
     proved
         Whether the limit is proved.
     worth
@@ -91,6 +123,8 @@ class Exposure(msgspec.Struct, frozen=True):
         The policy of the segment, if one was solved.
     not_computed
         Why the limit was not computed; None if it was.
+    by_offer
+        The limit of each offer, if the objective has offers.
 
     Examples
     --------
@@ -102,15 +136,16 @@ class Exposure(msgspec.Struct, frozen=True):
     """
 
     name: str
-    belief: Belief
+    belief: Belief | MixtureBelief
     objective: Delayed
     pending: int
     limit: int | None
     unlimited: bool
     proved: bool
     worth: float
-    policy: ExposurePolicy | EstimatedExposurePolicy | None = None
+    policy: Policy | None = None
     not_computed: NotComputed | None = None
+    by_offer: tuple[OfferLimit, ...] = ()
 
     @property
     def room(self) -> int | None:
@@ -132,6 +167,9 @@ class Exposure(msgspec.Struct, frozen=True):
         """What to do now, in a few words."""
         if self.not_computed:
             return "not computed"
+        accepted = sum(one.limit is None or self.pending < one.limit for one in self.by_offer)
+        if 0 < accepted < len(self.by_offer):
+            return f"accept {accepted} of {len(self.by_offer)} offers"
         if self.unlimited:
             return "accept"
         if self.room:
@@ -182,6 +220,14 @@ def exposure_limits(
     good: 40 out of at most no limit: accept
     new: 1 out of at most 2: accept up to 1 more
     bad: 0 out of at most 0: reject
+
+    With offers, small amounts have larger limits:
+
+    >>> loans = Offers(amount=[500, 5000], cost=[0.8, 0.8], currency="$")
+    >>> late = Delayed(offers=loans, arrivals=20_000, discount_rate=0.1, label_delay=1)
+    >>> [row] = exposure_limits(Segments.of({"all": 1.0}, late, Belief(10, 7)), {"all": 200})
+    >>> [one.limit for one in row.by_offer], row.now, row.proved
+    ([339, 119], 'accept 1 of 2 offers', False)
     """
     cells: Sequence[Segment] = listed("segments", segments, SEGMENTS)
     for cell in cells:
@@ -195,21 +241,21 @@ def exposure_limits(
         if name not in names:
             raise InputError("pending", name, f"one of the {len(cells):,} segments")
 
-    keys: list[tuple[Delayed, Belief]] = [(cell.own, plain_belief(cell, "exposure_limits")) for cell in cells]
+    keys: list[Key] = [(cell.own, cell.prior) for cell in cells]
     known = {key: _without_solving(*key) for key in keys}
     # Segments whose decision depends on the solve come first.
     open_keys = [key for key, sure in known.items() if sure is None or (values and sure != 0)]
     open_keys.sort(key=lambda key: (known[key] is not None, key[0].volume))
-    if open_keys:
-        _compile()  # before the clock starts
+    if open_keys:  # before the clock starts
+        _compile(any(_has_offers(*key) for key in open_keys))
     until = time.monotonic() + ALL_SECONDS
 
-    def solve(key: tuple[Delayed, Belief]) -> ExposurePolicy | EstimatedExposurePolicy | NotComputed:
+    def solve(key: Key) -> Policy | NotComputed:
         own, belief = key
         if time.monotonic() > until:
             return NO_TIME
         try:
-            policy: ExposurePolicy | EstimatedExposurePolicy = own.solve(belief, tolerance=TOLERANCE, seconds=SECONDS)
+            policy: Policy = own.solve(belief, tolerance=TOLERANCE, seconds=SECONDS)
         except InputError as error:  # one segment must not stop the others
             return NotComputed("not_solved", ALL_SECONDS, str(error))
         return policy
@@ -222,12 +268,30 @@ def exposure_limits(
     ]
 
 
-def _without_solving(objective: Delayed, belief: Belief) -> int | None:
+def _has_offers(objective: Delayed, belief: Belief | MixtureBelief) -> bool:
+    """Return whether the solver for offers is needed."""
+    return objective.offers is not None or isinstance(belief, MixtureBelief)
+
+
+def _without_solving(objective: Delayed, belief: Belief | MixtureBelief) -> int | None:
     """Return the limit if it is obvious, and None if it needs a solve."""
+    if isinstance(belief, MixtureBelief) or objective.offers is not None:
+        offers = offers_of(objective)
+        profits = [one.expected_profit(belief.mean) for one in _each(offers)]
+        if min(profits) >= 0.0:
+            return UNLIMITED
+        # Knowing p earns at most half a standard deviation of it more with each arrival, times the mean amount.
+        most = objective.volume * offers.mean_amount * math.sqrt(belief.variance) / 2.0
+        return 0 if max(profits) + most <= 0.0 else None
     # A rate that differs from the cost only by rounding is at the cost, as in the policy.
     if belief.s >= objective.cost * belief.n * (1 - AT_COST):
         return UNLIMITED
     return None if _may_start_at_once(objective, belief) else 0
+
+
+def _each(offers: Offers) -> list[Offer]:
+    """Return every offer."""
+    return [Offer(amount, cost) for amount, cost in zip(offers.amount, offers.cost, strict=True)]
 
 
 def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
@@ -249,36 +313,57 @@ def _may_start_at_once(objective: Delayed, belief: Belief) -> bool:
     return worth.upper > 0.0
 
 
-@lru_cache(maxsize=1)
-def _compile() -> None:
-    """Solve two tiny problems, so that the kernels of both solvers are compiled."""
+@lru_cache(maxsize=2)
+def _compile(with_offers: bool) -> None:
+    """Solve tiny problems, so that the kernels of the solvers are compiled."""
     tiny = Delayed(0.5, arrivals=1.0, discount_rate=1.0, label_delay=1.0)
     tiny.solve_proved(Belief(2, 1), rows=1, tolerance=1e-2)
     EstimatedExposurePolicy.solve(tiny, Belief(2, 1))
+    if with_offers:
+        tiny.solve(MixtureBelief.of(Belief(2, 1)), tolerance=1e-2)
+        EstimatedOfferExposurePolicy.solve(tiny, Belief(2, 1))
 
 
 def _exposure(
     name: str,
     own: Delayed,
-    belief: Belief,
+    belief: Belief | MixtureBelief,
     pending: int,
     sure: int | None,
-    solved: ExposurePolicy | EstimatedExposurePolicy | NotComputed | None,
+    solved: Policy | NotComputed | None,
 ) -> Exposure:
     """Combine what is known of a segment without a solve with the result of a solve."""
     reason = solved if isinstance(solved, NotComputed) else None
     policy = None if isinstance(solved, NotComputed) else solved
-    # Accepting everyone, or nobody, is always possible.
-    worth = max(0.0, own.volume * (belief.mean - own.cost))
+    # Accepting at each offer's break-even, and nobody below it, is always possible.
+    worth = own.volume * offers_of(own).profit_if_known(belief.mean)
     if isinstance(policy, ExposurePolicy):
         worth = max(worth, *policy.lower[: pending + 1])
+    elif isinstance(policy, EstimatedExposurePolicy):
+        worth = max(worth, policy.value(policy.prior, pending).lower)
     elif policy is not None:
         worth = max(worth, policy.value(belief, pending).lower)
     known = (name, belief, own, pending)
-    if sure is not None:
-        limit = None if sure == UNLIMITED else sure
-        return Exposure(*known, limit, limit is None, True, worth, policy)
-    if policy is None:
+    if sure is None and policy is None:
         return Exposure(*known, None, False, False, worth, None, reason)
-    limit = policy.limit(belief)
-    return Exposure(*known, limit, limit is None, policy.proved(belief), worth, policy)
+    if own.offers is None:
+        limit, proved = _limit(belief, sure, policy, None)
+        return Exposure(*known, limit, limit is None, proved, worth, policy)
+    each = [OfferLimit(one, *_limit(belief, sure, policy, one)) for one in _each(own.offers)]
+    limits = [one.limit for one in each if one.limit is not None]
+    largest = max(limits) if len(limits) == len(each) else None
+    proved = all(one.proved for one in each)
+    return Exposure(*known, largest, largest is None, proved, worth, policy, None, tuple(each))
+
+
+def _limit(
+    belief: Belief | MixtureBelief, sure: int | None, policy: Policy | None, offer: Offer | None
+) -> tuple[int | None, bool]:
+    """Return the limit, of an offer if there are some, and whether it is proved."""
+    if sure is not None:
+        return None if sure == UNLIMITED else sure, True
+    if isinstance(policy, OfferExposureDecisions):
+        return policy.limit(belief, offer), policy.proved(belief, offer)
+    assert policy is not None
+    assert isinstance(belief, Belief)
+    return policy.limit(belief), policy.proved(belief)

@@ -52,6 +52,14 @@ class DelayedOfferSolution(NamedTuple):
     look_ahead: int
     rows: NDArray[np.int64]  # row k: its first state, its position in the table, its number of states
     table: NDArray[np.float64]  # bounds of V(m+1) − V(m), not cut off at 0: side, state, number pending
+    most: float  # the value if the success rate were known
+
+    def value_with(self, pending: int) -> Bounds:
+        """Return the bounds of V(m). It does not fall in m, and knowing the success rate is worth more than any m."""
+        last = len(self.lower) - 1
+        lower = self.value.lower + float(self.lower[min(pending, last)] - self.lower[0])
+        upper = self.value.upper + float(self.upper[pending] - self.upper[0]) if pending <= last else self.most
+        return Bounds(lower, max(upper, lower))
 
     def pending_worth(self, pending: int) -> Bounds:
         """Return the bounds of V(m+1) − V(m): what one more pending label is worth."""
@@ -305,7 +313,9 @@ def solve_delayed_offers(
     slack = 8e-15 * (volume + float(high[0]))
     unit = arrays.unit
     value = Bounds(max(known + float(low[0]) - slack, 0.0) * unit, (known + float(high[0]) + slack) * unit)
-    return DelayedOfferSolution(value, low * unit, high * unit, ahead, index, table * unit)
+    gain = volume * known_gain(0, 0, mixture, log_start, arrays.kink, arrays.slope)
+    most = (known + gain + slack) * unit
+    return DelayedOfferSolution(value, low * unit, high * unit, ahead, index, table * unit, most)
 
 
 def _check_effort(kink: NDArray[np.float64], n: float, last: int, cap: int, tolerance: float, seconds: float) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from feature_worlds import GOAL, world
-from lenience import Belief, Delayed, Discounted, FeaturePolicy, characteristics, replay
+from lenience import Belief, Delayed, Discounted, FeaturePolicy, Offers, characteristics, replay
 from lenience.data import load_fico
 from lenience.models.curve import Curve
 
@@ -22,6 +22,12 @@ PATIENCE = 120.0  # seconds; a worker that has ended leaves the others to compil
 
 def late_labels() -> None:
     Delayed(0.8, 50, 0.1, 1).solve(Belief(2, 1))
+
+
+def late_offers() -> None:
+    Delayed(offers=Offers([1, 2], [0.8, 0.7]), arrivals=5, discount_rate=0.5, label_delay=1).solve(
+        Belief(2, 1), seconds=1e-9
+    )
 
 
 def curve() -> None:
@@ -43,7 +49,7 @@ def decisions() -> None:
     FeaturePolicy(objective=GOAL).fit(X).decide(X[:2])
 
 
-SHARES: tuple[Callable[[], None], ...] = (late_labels, curve, online, decisions, walks)
+SHARES: tuple[Callable[[], None], ...] = (late_labels, late_offers, curve, online, decisions, walks)
 
 
 def _folder(run: str) -> Path:

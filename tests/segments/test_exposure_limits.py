@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lenience import Belief, Delayed, Discounted, Segments, exposure_limits, starts
+from lenience import Belief, Delayed, Discounted, MixtureBelief, Offer, Offers, Segments, exposure_limits, starts
 from lenience.core.errors import TooLargeError
 from lenience.segments import exposure_limits as late
 from rejections import rejected
@@ -146,3 +146,51 @@ def test_a_rate_at_the_cost_up_to_rounding_has_no_limit() -> None:
         at, under = exposure_limits(Segments.of({"at": 0.5, "under": 0.5}, problem, {"at": belief, "under": below}))
         assert (at.limit, at.unlimited, at.proved) == (None, True, True)
         assert under.limit is not None
+
+
+def test_every_offer_has_a_limit_of_its_own() -> None:
+    loans = Offers(amount=[500, 5000], cost=[0.8, 0.75], currency="$")
+    goal = Delayed(offers=loans, arrivals=40, discount_rate=0.5, label_delay=0.5)
+    beliefs: dict[str, Belief | MixtureBelief] = {
+        "good": Belief(30, 26),
+        "between": Belief(400, 305),
+        "new": Belief(2, 1),
+        "bad": Belief(200, 60),
+        "doubted": MixtureBelief.doubt(Belief(40, 20), 0.3),
+    }
+    cells = Segments.of(dict.fromkeys(beliefs, 0.2), goal, beliefs)
+    rows = {row.name: row for row in exposure_limits(cells, {"new": 100})}
+    for cell in cells:
+        row, own = rows[cell.name], cell.own.solve(cell.prior, tolerance=1e-4)
+        limits = [own.limit(cell.prior, Offer(amount, cost)) for amount, cost in ((500, 0.8), (5000, 0.75))]
+        assert [one.limit for one in row.by_offer] == limits
+        assert row.unlimited == (None in limits)
+        assert row.limit == (None if None in limits else max(limits))
+        assert row.proved == all(one.proved for one in row.by_offer)
+        assert row.worth <= own.value(cell.prior, row.pending).upper
+        if row.policy is not None:
+            assert row.worth >= own.value(cell.prior, row.pending).lower - 1e-9
+    assert {name: row.now for name, row in rows.items()} == {
+        "good": "accept",
+        "between": "accept 1 of 2 offers",
+        "new": "wait",
+        "bad": "reject",
+        "doubted": rows["doubted"].now,
+    }
+    assert (rows["good"].policy, rows["bad"].policy) == (None, None)  # nothing needs solving
+    assert [one.limit for one in rows["bad"].by_offer] == [0, 0]
+    large = Segments.of(
+        {"all": 1.0}, Delayed(offers=loans, arrivals=1e5, discount_rate=0.1, label_delay=1), Belief(2, 1)
+    )
+    [row] = exposure_limits(large)
+    assert not row.proved
+    assert row.limit == max(one.limit or 0 for one in row.by_offer) > 0
+    assert row.most.startswith("~")
+
+
+def test_a_doubtful_prior_has_a_limit() -> None:
+    goal = Delayed(0.7, arrivals=20, discount_rate=0.2, label_delay=0.5)
+    prior = MixtureBelief.doubt(Belief(8, 3), 0.3)
+    [row] = exposure_limits(Segments.of({"all": 1.0}, goal, prior))
+    assert row.limit == goal.solve(prior, tolerance=1e-4).limit(prior)
+    assert row.by_offer == ()

@@ -519,7 +519,7 @@ def test_known_values_with_late_labels(
     arrivals: float, rate: float, delay: float, low: float, high: float, limits: list[int]
 ) -> None:
     objective = Delayed(offers=THREE, arrivals=arrivals, discount_rate=rate, label_delay=delay)
-    policy = objective.solve(Belief(2, 1), tolerance=1e-6 if arrivals < 100 else 1e-4)
+    policy = objective.solve(Belief(2, 1), tolerance=1e-6 if arrivals < 100 else 1e-4, seconds=60)
     value = policy.value(Belief(2, 1))
     assert value.lower <= high
     assert value.upper >= low

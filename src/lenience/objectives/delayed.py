@@ -259,6 +259,7 @@ class Delayed(
         >>> large = Delayed(cost=0.8, arrivals=20_000, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
         >>> large.limit(Belief(2, 1)), large.certificate.proved
         (45, False)
+        >>> from lenience import Offer
         >>> loans = Offers(amount=[500, 5000], cost=[0.8, 0.8], currency="$")
         >>> large = Delayed(offers=loans, arrivals=20_000, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
         >>> print(large.explain(Belief(2, 1), Offer(5000, 0.8), pending=100))

@@ -3,6 +3,7 @@ from .beliefs.constant import Constant as Constant
 from .beliefs.decaying_epsilon import DecayingEpsilon as DecayingEpsilon
 from .beliefs.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
 from .beliefs.estimated_exposure import EstimatedExposurePolicy as EstimatedExposurePolicy
+from .beliefs.estimated_offer_exposure import EstimatedOfferExposurePolicy as EstimatedOfferExposurePolicy
 from .beliefs.explore_then_exploit import ExploreThenExploit as ExploreThenExploit
 from .beliefs.exposure_certificate import ExposureCertificate as ExposureCertificate
 from .beliefs.expression import decision_expression as decision_expression

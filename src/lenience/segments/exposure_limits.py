@@ -17,7 +17,6 @@ greatest lower bound for as many or fewer pending.
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -227,7 +226,7 @@ def exposure_limits(
     >>> late = Delayed(offers=loans, arrivals=20_000, discount_rate=0.1, label_delay=1)
     >>> [row] = exposure_limits(Segments.of({"all": 1.0}, late, Belief(10, 7)), {"all": 200})
     >>> [one.limit for one in row.by_offer], row.now, row.proved
-    ([339, 119], 'accept 1 of 2 offers', False)
+    ([481, 0], 'accept 1 of 2 offers', False)
     """
     cells: Sequence[Segment] = listed("segments", segments, SEGMENTS)
     for cell in cells:
@@ -275,14 +274,15 @@ def _has_offers(objective: Delayed, belief: Belief | MixtureBelief) -> bool:
 
 def _without_solving(objective: Delayed, belief: Belief | MixtureBelief) -> int | None:
     """Return the limit if it is obvious, and None if it needs a solve."""
+    from lenience.solvers.offers.solve import gain_of_knowing
+
     if isinstance(belief, MixtureBelief) or objective.offers is not None:
         offers = offers_of(objective)
         profits = [one.expected_profit(belief.mean) for one in _each(offers)]
         if min(profits) >= 0.0:
             return UNLIMITED
-        # Knowing p earns at most half a standard deviation of it more with each arrival, times the mean amount.
-        most = objective.volume * offers.mean_amount * math.sqrt(belief.variance) / 2.0
-        return 0 if max(profits) + most <= 0.0 else None
+        # One acceptance loses at least this much, and all that may follow gains at most what knowing p adds.
+        return 0 if max(profits) + objective.volume * gain_of_knowing(belief, offers) <= 0.0 else None
     # A rate that differs from the cost only by rounding is at the cost, as in the policy.
     if belief.s >= objective.cost * belief.n * (1 - AT_COST):
         return UNLIMITED

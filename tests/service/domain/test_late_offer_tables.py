@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -12,11 +13,19 @@ from lenience.core.errors import TooLargeError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
 from lenience.service.domain import late_offer_tables
-from lenience.service.domain.late_offer_tables import VALUE_TOLERANCE, LateOfferTable, solve_late_offer_table
+from lenience.service.domain.late_offer_tables import (
+    VALUE_TOLERANCE,
+    EstimatedLateOfferTable,
+    LateOfferBody,
+    LateOfferTable,
+    solve_late_offer_table,
+)
 from lenience.service.domain.offer_reasons import offer_principal_reasons, offer_reason, what_would_change_offer
+from lenience.service.domain.offer_tables import labels_beyond
 from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.domain.solved_tables import load, solve
-from lenience.service.domain.specification import SegmentProblem
+from lenience.service.domain.specification import PolicySpecification, SegmentProblem
+from lenience.service.domain.version_warnings import beyond_table_warnings, version_warnings
 from lenience.solvers.offers.delayed import solve_delayed_offers
 
 OFFERS = Offers(amount=[100, 1000, 5000], cost=[0.8, 0.8, 0.8], currency="$")
@@ -106,7 +115,9 @@ def test_a_doubtful_prior_with_one_cost() -> None:
 
 def test_what_is_not_stored_counts_as_nothing() -> None:
     stored = table()
-    beyond = stored.label(stored.rows, 0)
+    old = LateOfferTable(msgspec.structs.replace(stored.body, beyond=""))  # as earlier versions stored it
+    assert (stored.values_any_number, old.values_any_number) == (True, False)
+    beyond = old.label(old.rows, 0)
     assert (beyond.worth, beyond.bounds.lower) == (0.0, 0.0)
     assert beyond.bounds.upper > 0
     many = stored.label(0, 0, 10**6)
@@ -132,6 +143,7 @@ def test_a_table_holds_the_bounds_of_the_solver(
 ) -> None:
     problem = Delayed(offers=OFFERS, arrivals=arrivals, discount_rate=discount_rate, label_delay=label_delay)
     body = solve_late_offer_table(problem, FLAT, 1e-4, 5.0)
+    assert isinstance(body, LateOfferBody)
     stored = LateOfferTable(body)
     solution = solve_delayed_offers(FLAT, OFFERS, arrivals, label_delay, discount_rate, 1e-4, 5.0, body.rows)
     assert body.rows == (rows or solution.look_ahead)  # about half a million numbers
@@ -162,6 +174,7 @@ def test_a_table_is_as_precise_as_the_time_allows() -> None:
         solve_delayed_offers(FLAT, OFFERS, 20.0, 0.5, 0.5, 1e-3, 0.0)
     assert least.value.seconds is not None
     body = solve_late_offer_table(PROBLEM, FLAT, 1e-6, 1.001 * least.value.seconds)
+    assert isinstance(body, LateOfferBody)
     assert body.tolerance == pytest.approx(1e-3)
     with pytest.raises(TooLargeError):
         solve_late_offer_table(PROBLEM, FLAT, 1e-6, 0.999 * least.value.seconds)
@@ -178,9 +191,78 @@ def test_values_with_outcomes_pending(monkeypatch: pytest.MonkeyPatch) -> None:
         )
         assert value.lower <= expected <= value.upper
         assert value.upper - value.lower == pytest.approx(solution.upper[pending] - solution.lower[pending], rel=1e-3)
-    assert stored.value(2, 1, last + 1) == (None, None)
+    more, most = stored.value(2, 1, last + 1)[0], stored.value(2, 1, last)[0]
+    assert more is not None
+    assert most is not None
+    assert more.lower == most.lower
+    assert more.upper == solution.most > most.upper
+    proved = stored.value(2, 1, 3)[0]
     monkeypatch.setattr(late_offer_tables, "VALUE_SECONDS", 0.0)
-    assert stored.value(2, 1, 0) == (None, None)
+    estimated = stored.value(2, 1, 3)[0]
+    assert proved is not None
+    assert estimated is not None
+    assert estimated.midpoint in proved
+
+
+@pytest.mark.parametrize("prior", [FLAT, DOUBTFUL])
+def test_labels_beyond_the_last_row_are_estimated(prior: Belief | MixtureBelief) -> None:
+    """A table of few rows, from there on estimated, against a longer one."""
+    long = table(PROBLEM, prior)
+    assert long.rows > 110
+    beyond = labels_beyond(prior, OFFERS, 20.0, 0.5, 0.5, 30)
+    short = LateOfferTable(msgspec.structs.replace(long.body, rows=30, beyond=beyond))
+    compared = 0
+    for k in (30, 37, 60, 110):
+        for j in range(k + 1):
+            for pending in (0, 1, 4, 9):
+                estimated, proved = short.label(j, k - j, pending), long.label(j, k - j, pending)
+                assert estimated.bounds.lower <= proved.bounds.upper
+                assert proved.bounds.lower <= estimated.bounds.upper
+                assert estimated.worth == pytest.approx(proved.worth, rel=0.15, abs=0.004 * OFFERS.mean_amount)
+                compared += proved.worth > 0.004 * OFFERS.mean_amount
+    assert compared > 20
+    for amount in (10.0, 30.0):
+        limit, profit = (
+            short.exposure_limit(Offer(amount, 0.8), 45, 15),
+            Offer(amount, 0.8).expected_profit(short.rate(45, 15)),
+        )
+        worths = [short.label(45, 15, pending).worth for pending in range(60)]
+        assert limit == next(m for m, worth in enumerate(worths) if profit + worth <= 0.0)
+
+
+def test_a_table_for_any_number_of_arrivals() -> None:
+    """4,000 arrivals a year were rejected before; the stored table decides like the library's estimate."""
+    problem = Delayed(offers=OFFERS, arrivals=4_000, discount_rate=0.1, label_delay=1)
+    text = solve(SegmentProblem("x", 1.0, problem, FLAT, None, 0.0))
+    stored, again = load(text), load(text)
+    assert isinstance(stored, EstimatedLateOfferTable)
+    assert isinstance(again, EstimatedLateOfferTable)
+    assert not stored.proved
+    assert "estimated" in stored.statement
+    library = problem.solve(FLAT)
+    for successes, failures in ((0, 0), (3, 1), (7, 3), (2000, 520), (1e5, 25_100.5)):
+        belief = Belief(2 + successes + failures, 1 + successes)
+        for offer in (Offer(100, 0.8), Offer(1000, 0.8), Offer(5000, 0.81)):
+            limit = stored.exposure_limit(offer, successes, failures)
+            assert limit == library.limit(belief, offer) == again.exposure_limit(offer, successes, failures)
+            if limit is not None:
+                assert stored.label(successes, failures, limit).worth <= -offer.expected_profit(belief.mean)
+                assert (
+                    limit == 0
+                    or stored.label(successes, failures, limit - 1).worth > -offer.expected_profit(belief.mean) - 1e-9
+                )
+    segment = SegmentRule("x", 1.0, stored, "", None, 0.0)
+    assert segment.decide(Counts(), 0.0, [Offer(100, 0.8)]).decision == "accept"
+    assert segment.decide(Counts(pending=10**5), 0.0, [Offer(100, 0.8)]).rule == "exposure_limit"
+    assert segment.decide(Counts(), 0.0, [Offer(5000, 0.8)]).decision == "reject"
+    assert stored.limit(0, 0) is None
+    assert stored.limit(0, 200) == 0
+    value = stored.value(0, 0, 0)[0]
+    assert value is not None
+    assert library.certificate.estimate in value
+    warnings = version_warnings(PolicySpecification("loans", problem), {"x": stored})
+    assert any("estimates" in warning for warning in warnings)
+    assert beyond_table_warnings({"x": segment}, {"x": Counts(successes=2000, failures=520)}) == []
 
 
 def test_limits_and_batches_follow_the_stored_labels() -> None:

@@ -70,8 +70,10 @@ def test_a_table_holds_the_label_values_of_separate_solves(
 
 
 @pytest.mark.parametrize(("offers", "prior"), CASES)
-def test_beyond_the_table_only_a_profit_is_accepted(offers: Offers | None, prior: Belief | MixtureBelief) -> None:
-    table = table_of(offers, prior)
+def test_beyond_an_older_table_only_a_profit_is_accepted(offers: Offers | None, prior: Belief | MixtureBelief) -> None:
+    stored = table_of(offers, prior)
+    table = PromptOfferTable(msgspec.structs.replace(stored.body, beyond=""))
+    assert (stored.values_any_number, table.values_any_number) == (True, False)
     each = offers or Offers([1.0], [0.7])
     for successes, failures in [(ROWS, 0), (20, 10), (25, 8), (40, 0)]:
         belief = after(prior, successes, failures)
@@ -82,6 +84,13 @@ def test_beyond_the_table_only_a_profit_is_accepted(offers: Offers | None, prior
         profitable = any(offer.expected_profit(belief.mean) > 0 for offer in table.choices)
         assert (table.limit(successes, failures) is None) == profitable
         assert table.least_accepted(successes + failures) is None
+        exact = solve_offers(belief, each, 0.95, 1, 1e-9).label_value
+        estimate = stored.label_value(successes, failures)
+        assert estimate.lower <= exact.upper
+        assert exact.lower <= estimate.upper <= label.upper
+        assert stored.label(successes, failures).worth == pytest.approx(
+            exact.midpoint, rel=0.15, abs=2e-3 * each.mean_amount
+        )
 
 
 @pytest.mark.parametrize(("offers", "prior"), CASES)

@@ -11,6 +11,7 @@ import math
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -20,10 +21,12 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
-from lenience.solvers.offers.delayed_blocks import OfferBlocks, solve_offer_blocks
 
-LABEL_ERROR = 0.05  # of a label, relative to itself, beside the difference of its neighbours
-NEGLIGIBLE_LABEL = 1e-4  # of the mean amount
+if TYPE_CHECKING:
+    from lenience.solvers.offers.delayed_blocks import OfferBlocks
+
+LABEL_ERROR = 0.1  # of a label, relative to itself, beside the difference of its neighbours
+NEGLIGIBLE_LABEL = 1e-3  # of the mean amount
 SLIGHT = 1e-9  # weight of a neighbour that is left out
 
 
@@ -73,6 +76,7 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
         label_delay: float,
         discount_rate: float,
         charges: Sequence[float] = (),
+        first: float = 0.0,
     ) -> tuple[EstimatedLabels, OfferBlocks]:
         """Estimate the table of a problem; return it with the solver's own result.
 
@@ -90,6 +94,8 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
             The discount rate per unit of time.
         charges : sequence of float
             What accepting each offer costs beside its expected loss.
+        first : float
+            The number of outcomes with which the table begins. From more than 0 on it is a rough one, which is fast.
 
         Returns
         -------
@@ -102,7 +108,9 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
         >>> round(blocks.value, 2)
         7.0
         """
-        blocks = solve_offer_blocks(prior, offers, arrivals, label_delay, discount_rate, charges)
+        from lenience.solvers.offers.delayed_blocks import solve_offer_blocks
+
+        blocks = solve_offer_blocks(prior, offers, arrivals, label_delay, discount_rate, charges, first)
         table = cls(
             prior=MixtureBelief.of(prior),
             pace=blocks.pace,
@@ -192,7 +200,8 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
         highest = max((float(one.max()) for one in around), default=0.0)
         worth = self.worth(successes, failures, pending)
         return Bounds(
-            min(lowest, worth) * (1.0 - LABEL_ERROR), max(highest, worth) * (1.0 + LABEL_ERROR) + self.negligible
+            max(min(lowest, worth) * (1.0 - LABEL_ERROR) - self.negligible, 0.0),
+            max(highest, worth) * (1.0 + LABEL_ERROR) + self.negligible,
         )
 
     def first_rejection(self, successes: float, failures: float, profit: float) -> int:

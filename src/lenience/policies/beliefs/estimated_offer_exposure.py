@@ -53,7 +53,7 @@ class EstimatedOfferExposurePolicy(
 
     Examples
     --------
-    >>> from lenience import Delayed, Offer
+    >>> from lenience import Delayed, Offer, Offers
     >>> offers = Offers(amount=[500, 5000], cost=[0.8, 0.8], currency="$")
     >>> policy = Delayed(offers=offers, arrivals=20_000, discount_rate=0.1, label_delay=1).solve(Belief(2, 1))
     >>> [policy.limit(Belief(2, 1), Offer(amount, 0.8)) for amount in (500, 5000)]

@@ -34,8 +34,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lenience.policies.beliefs.estimated_labels import EstimatedLabels
+
 SMALL = 1e-6  # times the mean amount: labels that are worth no more are not stored
 MOST_LABELS = 100  # of a segment in one batch that are valued one by one; the last stands for all further ones
+PROMPT = 1e-9  # mean delay of outcomes that come at once, in times between arrivals
 VALUE_SECONDS = 3.0  # to compute a value on request, as estimated by the solver
 
 
@@ -63,6 +66,7 @@ class OfferBody(msgspec.Struct, frozen=True, tag="offers", tag_field="kind"):
     gap: float
     small: float
     charges: tuple[float, ...] | UnsetType = UNSET  # of each offer, for the limited capacity that it uses
+    beyond: str = ""  # JSON of estimated labels from the last row on; older tables have none
 
 
 class OfferTable:
@@ -82,6 +86,7 @@ class OfferTable:
         first: str,
         count: str,
         charges: Sequence[float] | UnsetType = UNSET,
+        beyond: str = "",
     ) -> None:
         import numpy as np
 
@@ -101,6 +106,7 @@ class OfferTable:
         self._first = np.frombuffer(b64decode(first), dtype="<i4").tolist()
         self._count = np.frombuffer(b64decode(count), dtype="<i4").tolist()
         self._begin = [0, *np.cumsum(self._count).tolist()]
+        self._beyond = beyond
 
     @cached_property
     def money(self) -> Money:
@@ -131,10 +137,27 @@ class OfferTable:
         """Return the expected success rate."""
         return self._after(successes, failures).mean
 
+    @property
+    def values_any_number(self) -> bool:
+        """Whether labels are valued for any number of outcomes. Tables of earlier versions stop at their last row."""
+        return bool(self._beyond)
+
+    @cached_property
+    def beyond(self) -> EstimatedLabels:
+        """The estimated labels from the last row on."""
+        from lenience.policies.beliefs.estimated_labels import EstimatedLabels
+
+        return msgspec.json.decode(self._beyond, type=EstimatedLabels)
+
     def label(self, successes: float, failures: float, pending: int = 0) -> Label:
         """Return what one more outcome is worth for later decisions."""
         if successes + failures >= self.rows:
-            return Label(0.0, Bounds(0.0, self._gain_of_knowing(successes, failures)))
+            most = self._gain_of_knowing(successes, failures)
+            if not self._beyond:
+                return Label(0.0, Bounds(0.0, most))
+            worth = min(self.beyond.worth(successes, failures, pending), most)
+            stated = self.beyond.bounds(successes, failures, pending)
+            return Label(worth, Bounds(min(stated.lower, worth), max(min(stated.upper, most), worth)))
         if not whole(successes, failures):
             return self._label_between(successes, failures, pending)
         successes, k = int(successes), int(successes + failures)
@@ -253,7 +276,9 @@ class PromptOfferTable(OfferTable):
     def __init__(self, body: OfferBody) -> None:
         import numpy as np
 
-        super().__init__(body.objective, body.prior, body.certificate.rows, body.first, body.count, body.charges)
+        super().__init__(
+            body.objective, body.prior, body.certificate.rows, body.first, body.count, body.charges, body.beyond
+        )
         self.body = body
         self._labels = np.frombuffer(b64decode(body.labels), dtype="<f8")
 
@@ -348,7 +373,26 @@ def solve_offer_table(
         gap=gap,
         small=small,
         charges=charges or UNSET,
+        beyond=labels_beyond(prior, offers, objective.discount, 1.0 - objective.discount, PROMPT, rows, charges),
     )
+
+
+def labels_beyond(
+    prior: Belief | MixtureBelief,
+    offers: Offers,
+    arrivals: float,
+    discount_rate: float,
+    label_delay: float,
+    rows: int,
+    charges: tuple[float, ...] = (),
+) -> str:
+    """Return estimated labels from the last row of a table on, as JSON text; empty if nothing comes later."""
+    from lenience.policies.beliefs.estimated_labels import EstimatedLabels
+
+    if arrivals == 0.0:
+        return ""
+    labels, _ = EstimatedLabels.solve(prior, offers, arrivals, label_delay, discount_rate, charges, float(rows))
+    return msgspec.json.encode(labels).decode()
 
 
 def array_text(numbers: NDArray[np.generic]) -> str:

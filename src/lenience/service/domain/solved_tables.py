@@ -36,7 +36,13 @@ from lenience.service.domain.horizon_offer_tables import (
     HorizonOfferTable,
     solve_horizon_offer_table,
 )
-from lenience.service.domain.late_offer_tables import LateOfferBody, LateOfferTable, solve_late_offer_table
+from lenience.service.domain.late_offer_tables import (
+    EstimatedLateOfferBody,
+    EstimatedLateOfferTable,
+    LateOfferBody,
+    LateOfferTable,
+    solve_late_offer_table,
+)
 from lenience.service.domain.offer_tables import OfferBody, OfferTable, PromptOfferTable, solve_offer_table
 from lenience.service.domain.pooled_tables import PooledBody, PooledTable, grid_for
 from lenience.service.domain.specification import SegmentProblem
@@ -50,7 +56,7 @@ if TYPE_CHECKING:
 
 ROWS = 100_000  # outcomes of a discounted problem up to which decisions are looked up
 POOLED_ROWS = 1_000  # of a table whose decisions come from thresholds at any belief
-OFFER_ROWS = 1_000  # outcomes with offers up to which labels are valued: each row holds hundreds of numbers
+OFFER_ROWS = 1_000  # outcomes with offers up to which labels are proved; from there on they are estimated
 
 
 class Effort(NamedTuple):
@@ -71,7 +77,14 @@ STORED = Effort()
 
 
 Body: TypeAlias = (
-    StoppingBody | PooledBody | ExposureBody | EstimatedBody | OfferBody | LateOfferBody | HorizonOfferBody
+    StoppingBody
+    | PooledBody
+    | ExposureBody
+    | EstimatedBody
+    | OfferBody
+    | LateOfferBody
+    | EstimatedLateOfferBody
+    | HorizonOfferBody
 )
 
 
@@ -82,7 +95,7 @@ def solve(segment: SegmentProblem, effort: Effort = STORED) -> str:
     """Solve a segment's problem and encode its table as text. The same problem gives the same text."""
     problem, prior = segment.problem, segment.prior
     if problem.offers is not None or isinstance(prior, MixtureBelief):
-        table: OfferBody | LateOfferBody | HorizonOfferBody
+        table: OfferBody | LateOfferBody | EstimatedLateOfferBody | HorizonOfferBody
         if isinstance(problem, ExposureObjective):
             table = solve_late_offer_table(problem, prior, effort.late_offer_tolerance, effort.seconds)
         elif isinstance(problem, FiniteHorizon):
@@ -158,6 +171,8 @@ def load(text: str) -> SolvedTable:
     body: Body = msgspec.json.decode(text, type=Body, dec_hook=decode_array)
     if isinstance(body, OfferBody):
         return PromptOfferTable(body)
+    if isinstance(body, EstimatedLateOfferBody):
+        return EstimatedLateOfferTable(body)
     if isinstance(body, LateOfferBody):
         return LateOfferTable(body)
     if isinstance(body, HorizonOfferBody):

@@ -8,6 +8,7 @@ from lenience.core.formatting import counted, plural
 from lenience.segments.similar_names import describe_similar_names
 from lenience.segments.starting import known_to_lose
 from lenience.service.domain.exposure_tables import EstimatedTable
+from lenience.service.domain.late_offer_tables import EstimatedLateOfferTable
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.domain.solved_tables import SolvedTable
@@ -18,7 +19,7 @@ def version_warnings(specification: PolicySpecification, tables: Mapping[str, So
     """Return warnings about a version, from its specification and the solved table of each segment."""
     warning = describe_similar_names(tables)
     warnings = [] if warning is None else [warning]
-    estimated = [name for name, table in tables.items() if isinstance(table, EstimatedTable)]
+    estimated = [name for name, table in tables.items() if isinstance(table, EstimatedTable | EstimatedLateOfferTable)]
     if estimated:
         warnings.append(
             f"{len(estimated):,} of {len(tables):,} segments {plural(len(estimated), 'is', 'are')} too large to solve "
@@ -58,11 +59,15 @@ def _known_to_lose(table: SolvedTable) -> bool:
 
 
 def beyond_table_warnings(rules: Mapping[str, SegmentRule], counts: Mapping[str, Counts]) -> list[str]:
-    """Return a warning about segments with more outcomes than a table for offers values, e.g. after an import."""
+    """Return a warning about segments with more outcomes than a table for offers values, e.g. after an import.
+
+    Only tables of earlier versions of the software have such a limit.
+    """
     beyond = {
         name: rule.table.rows
         for name, rule in rules.items()
         if isinstance(rule.table, OfferTable)
+        and not rule.table.values_any_number
         and counts[name].good + counts[name].bad >= rule.table.rows
         and rule.table.share_accepted(counts[name].good, counts[name].bad, counts[name].pending) < 1.0
     }

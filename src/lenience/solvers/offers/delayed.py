@@ -313,8 +313,7 @@ def solve_delayed_offers(
     slack = 8e-15 * (volume + float(high[0]))
     unit = arrays.unit
     value = Bounds(max(known + float(low[0]) - slack, 0.0) * unit, (known + float(high[0]) + slack) * unit)
-    gain = volume * known_gain(0, 0, mixture, log_start, arrays.kink, arrays.slope)
-    most = (known + gain + slack) * unit
+    most = (known + volume * known_gain(0, 0, mixture, log_start, arrays.kink, arrays.slope) + slack) * unit
     return DelayedOfferSolution(value, low * unit, high * unit, ahead, index, table * unit, most)
 
 

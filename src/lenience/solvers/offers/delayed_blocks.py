@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 from lenience.core.compiled import compiled
 from lenience.core.mixture_belief import MixtureBelief
-from lenience.core.offers import Offers, compress_with_error
+from lenience.core.offers import Offers
 from lenience.solvers.delayed.blocks import COARSER, DENSE, FEWER, GROWTH, TIMES, pending_grid, rule_of_block
 from lenience.solvers.delayed.estimate import parabola
 from lenience.solvers.offers.band import best_offers
@@ -44,8 +44,10 @@ FINENESS = (
     *((0.003, 1201), (0.005, 901), (0.005, 601), (0.007, 601)),
     *((0.01, 601), (0.01, 401), (0.014, 401), (0.02, 301)),
 )
-MOST_STATES = 4e7  # about half a second on an idle core
-MOST_MENUS = 100  # more offers are compressed
+MOST_STATES = 1.5e7  # about a quarter of a second on an idle core, divided by the beliefs of a mixture
+LEAST_ERROR = 2e-5  # relative to the value and to λ/r times the standard deviation of p
+MOST_MENUS = 50  # more offers are compressed
+NODES_A_KINK = 6  # of y at least
 PATIENCE = 0.05  # labels in a block, as a share of λ/r
 REACH = 10.0  # standard deviations of the prior within which the grid stays
 EDGE = 1e-3  # the least number of successes, and of failures, at a node
@@ -311,7 +313,7 @@ def worth_of_label(
     at = (pending + 0.5) / block
     last = nodes.size - 1
     if at >= 0.5 * (nodes[last - 1] + nodes[last]):
-        return max((value[last, i] - value[last - 1, i]) / ((nodes[last] - nodes[last - 1]) * block), 0.0)
+        return float(max((value[last, i] - value[last - 1, i]) / ((nodes[last] - nodes[last - 1]) * block), 0.0))
     t = max(int(np.searchsorted(nodes, at)) - 1, 0)
     if t > 0 and at < 0.5 * (nodes[t] + nodes[t + 1]):
         t -= 1
@@ -353,7 +355,7 @@ def run_offer_blocks(
     menus = share.size
     horizon = arrivals / rate
     in_flight = arrivals / resolve
-    most = in_flight + 4.0 * math.sqrt(in_flight) + 2.0
+    most = in_flight + 4.0 * math.sqrt(in_flight) + 6.0
     rows = after.size
     parts = mixture.shape[0] - 1
     negligible = 1e-15 * horizon  # smaller numbers would become denormal, which is slow
@@ -491,6 +493,7 @@ def solve_offer_blocks(
     label_delay: float,
     discount_rate: float,
     charges: Sequence[float] = (),
+    first: float = 0.0,
 ) -> OfferBlocks:
     """Estimate the value at a prior, and what a label is worth from there on.
 
@@ -504,6 +507,9 @@ def solve_offer_blocks(
         λ, 1/μ and r, in one unit of time.
     charges
         What accepting each offer costs beside its expected loss.
+    first
+        The number of labels from which on labels are wanted. From more than 0 on there is one rough solve only, and the
+        value is not estimated.
 
     Returns
     -------
@@ -518,8 +524,7 @@ def solve_offer_blocks(
     17.4
     """
     arrivals, label_delay, discount_rate = float(arrivals), float(label_delay), float(discount_rate)
-    few, moved = _few(offers, charges)
-    arrays = prepare(few, charges)
+    arrays = prepare(_few(offers, charges, MOST_MENUS), charges)
     mixture, pace = _mixture(prior)
     horizon = arrivals / discount_rate
     pending = _table_pending(arrivals * label_delay)
@@ -528,7 +533,7 @@ def solve_offer_blocks(
         nothing = np.zeros((1, 3, pending.size))
         return OfferBlocks(
             sure,
-            horizon * moved,
+            0.0,
             pace,
             np.zeros(1),
             np.array([[0.0, 0.5, 1.0]]),
@@ -542,19 +547,26 @@ def solve_offer_blocks(
     if mixture.shape[0] == 2:
         deviation = math.sqrt(prior.variance)
         reach = (prior.mean - REACH * deviation, prior.mean + REACH * deviation)
-    fine, most = _finest(pace, horizon, arrivals * label_delay)
+    fine, most = FINENESS[-1]
+    if first == 0.0:
+        least = NODES_A_KINK * arrays.kink.size
+        fine, most = _finest(pace, horizon, arrivals * label_delay, least, MOST_STATES / (mixture.shape[0] - 1))
     values = []
-    for step, points in ((COARSER * fine, most / FEWER), (fine, most)):
-        after, blocks, keep = _rows(pace, horizon, step)
-        count = max(int(points), 8 * arrays.kink.size)
+    # The coarse solve has half as many offers too, if there are many, so that the error counts what compressing loses.
+    rough = prepare(_few(offers, charges, MOST_MENUS // 2), charges) if len(offers.amount) > MOST_MENUS else arrays
+    solves = ((COARSER * fine, most / FEWER, rough), (fine, most, arrays))
+    for step, points, given in solves[first > 0.0 :]:
+        after, blocks, keep = _rows(pace, horizon, step, first)
+        count = max(int(points), NODES_A_KINK * given.kink.size)
         nodes, labels, grid, at_prior = run_offer_blocks(
-            after, blocks, keep, mixture, *arrays[:6], arrivals, discount_rate, 1.0 / label_delay,
+            after, blocks, keep, mixture, *given[:6], arrivals, discount_rate, 1.0 / label_delay,
             width, *reach, count, math.ceil(count / TABLE_NODES), pending,
         )  # fmt: skip
-        values.append(float(at_prior[0]))
-    coarse, value = values
+        values.append(float(at_prior[0]) * given.unit)
     unit = arrays.unit
-    error = 2.0 * abs(value - coarse) * unit + horizon * moved
+    value = values[-1] / unit
+    error = 2.0 * abs(values[-1] - values[0])
+    error += LEAST_ERROR * (value + horizon * math.sqrt(prior.variance)) * unit
     return OfferBlocks(
         value * unit,
         error,
@@ -567,12 +579,9 @@ def solve_offer_blocks(
     )
 
 
-def _few(offers: Offers, charges: Sequence[float]) -> tuple[Offers, float]:
-    """Return at most ``MOST_MENUS`` offers, and by how much what an arrival earns may differ."""
-    if len(offers.amount) <= MOST_MENUS or offers.menus or charges:
-        return offers, 0.0
-    losses = np.array(offers.amount) * offers.cost
-    return compress_with_error(np.array(offers.amount) - losses, losses, np.array(offers.share), MOST_MENUS)
+def _few(offers: Offers, charges: Sequence[float], most: int) -> Offers:
+    """Return at most so many offers. Menus, and offers with charges, stay as they are."""
+    return offers if len(offers.amount) <= most or offers.menus or charges else offers.compress(most)
 
 
 def _mixture(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], float]:
@@ -598,11 +607,11 @@ def _mixture(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], float]
 
 
 def _rows(
-    pace: float, horizon: float, step: float
+    pace: float, horizon: float, step: float, first: float = 0.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Return the numbers of labels of the rows, the blocks that lead to the next, and the places in the table."""
-    after, blocks = [0.0], [_block(pace, PATIENCE * horizon, step)]
-    while after[-1] < max(TIMES * horizon, TABLE_LABELS) or len(after) < 3:
+    after, blocks = [first], [_block(pace + first, PATIENCE * horizon, step)]
+    while after[-1] < max(TIMES * horizon, TABLE_LABELS, 2.0 * first) or len(after) < 3:
         after.append(after[-1] + blocks[-1])
         # After most of the discounted arrivals, values hardly matter, but labels are still looked up.
         patience = PATIENCE * horizon if after[-1] < TIMES * horizon else math.inf
@@ -618,12 +627,12 @@ def _block(size: float, most: float, step: float) -> float:
     return max(1.0, math.floor(min(step * size, most)))
 
 
-def _finest(pace: float, horizon: float, in_flight: float) -> tuple[float, int]:
+def _finest(pace: float, horizon: float, in_flight: float, least: int, states: float) -> tuple[float, int]:
     """Return the smallest ε, and the largest number of nodes, with which the recursion has few enough states."""
     for step, points in FINENESS:
         blocks = _rows(pace, horizon, step)[1]
         grid = DENSE + np.log1p(in_flight / (DENSE * blocks)) / math.log(GROWTH)
-        if float(np.minimum(grid, in_flight / blocks + 6.0).sum()) * points < MOST_STATES:
+        if float(np.minimum(grid, in_flight / blocks + 6.0).sum()) * max(points, least) < states:
             break
     return step, points
 

@@ -17,7 +17,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
-from lenience.solvers.offers.band import MARGIN, solve_offer_band
+from lenience.solvers.offers.band import MARGIN, known_gain, solve_offer_band
 from lenience.solvers.stopping.solve import check_size, progress
 
 SECONDS_A_STATE = 2e-9  # on one core
@@ -194,6 +194,13 @@ def offer_seconds(prior: Belief | MixtureBelief, offers: Offers, discount: float
     arrays = prepare(offers)
     last = rows + _guess_look_ahead(arrays, prior.n + rows, discount, target)
     return _states(arrays, prior.n, last, target / scale / 8.0) * SECONDS_A_STATE
+
+
+def gain_of_knowing(prior: Belief | MixtureBelief, offers: Offers) -> float:
+    """Bound from above what knowing the success rate adds to the profit of an arrival, in money."""
+    arrays = prepare(offers)
+    mixture, log_start, _ = components(prior)
+    return arrays.unit * known_gain(0, 0, mixture, log_start, arrays.kink, arrays.slope)
 
 
 def table_states(prior: Belief | MixtureBelief, offers: Offers, rows: int) -> float:

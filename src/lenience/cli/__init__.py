@@ -42,6 +42,8 @@ COMMANDS = {
     "simulate": "Compare policies in one simulated world, on the same individuals.",
     "solve": "Compute the optimal acceptance policy, with a proof.",
     "sweep": "Simulate policies × worlds × parameters, from a TOML file.",
+    "verify": "Check the proof of a decision with the public key of the log.",
+    "witness": "Check that a service's log only grows, and countersign its checkpoints.",
     "threshold": "Compute the minimum success rate for acceptance after n observations.",
 }
 MODULES = {"import": "import_portfolio"}  # commands whose name cannot be that of a module

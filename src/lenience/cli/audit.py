@@ -14,18 +14,28 @@ from lenience.cli.keys import opened
 from lenience.cli.options import FILE, console, json_option, print_json
 from lenience.cli.serve import database_option, require_service
 from lenience.cli.streams import ignoring_broken_pipe
+from lenience.cli.verify import read_public_key, read_text
 from lenience.core.errors import InputError, in_words
 from lenience.core.formatting import counted
 
 if TYPE_CHECKING:
+    from lenience.service.domain.signed_note import Checkpoint
     from lenience.service.queries.audit import AuditReport, Finding
 
 
 @click.command(short_help="Recompute a service's log and check every decision.")
 @database_option
 @click.option("--expect", type=FILE, help="The --json output of an earlier audit, which must still hold.")
+@click.option(
+    "--checkpoint",
+    "checkpoints",
+    type=FILE,
+    multiple=True,
+    help="A checkpoint that you hold; the log must begin with it.",
+)
+@click.option("--log-key", help="The public key of the log, or a file that holds it; with --checkpoint.")
 @json_option
-def audit(database: str, expect: str | None, as_json: bool) -> None:
+def audit(database: str, expect: str | None, checkpoints: tuple[str, ...], log_key: str | None, as_json: bool) -> None:
     """Recompute the log, and check its chains, every belief and every decision.
 
     The exit code is 0 if everything holds and 1 otherwise; each finding says where. Damage to the file or to an index
@@ -38,6 +48,7 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
       lenience audit --database decisions.db
       lenience audit --database decisions.db --json > audit.json
       lenience audit --database decisions.db --expect audit.json
+      lenience audit --database decisions.db --checkpoint witnessed.txt --log-key log.key
     """
     require_service()
     from lenience.service.queries.audit import AuditReport
@@ -54,11 +65,24 @@ def audit(database: str, expect: str | None, as_json: bool) -> None:
                 f"it must be the --json output of an earlier audit ({in_words(error)})",
                 "invalid_file",
             ) from None
+    held = [_verified(each, log_key) for each in checkpoints]
     with opened(database, "read", check_schema=False) as store:  # the audit reports a damaged schema itself
-        report = run(store, earlier)
+        report = run(store, earlier, held)
     with ignoring_broken_pipe():  # a closed pipe must not change the exit code
         _print(report, as_json)
     sys.exit(0 if report.whole else 1)
+
+
+def _verified(path: str, log_key: str | None) -> Checkpoint:
+    """Return a checkpoint whose signature is valid, or raise InputError."""
+    from lenience.service.domain.signed_note import InvalidNoteError, verify_note
+
+    if log_key is None:
+        raise InputError.because("must be given with --checkpoint", "log-key", code="missing")
+    try:
+        return verify_note(read_text("checkpoint", path), read_public_key(log_key))
+    except InvalidNoteError as error:
+        raise InputError.unreadable("checkpoint", path, str(error), "invalid_file") from None
 
 
 def print_findings(findings: Sequence[Finding]) -> None:

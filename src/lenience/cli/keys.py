@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 @click.group(short_help="Create, list and revoke the API keys of a service.")
 def keys() -> None:
-    """Create, list and revoke API keys, and replace the secret of the dashboard's sessions. A key has roles (decide,
-    outcome, read, admin) and may expire. Only its hash is stored.
+    """Create, list and revoke API keys, replace the secret of the dashboard's sessions, and show the key of the log.
+
+    An API key has roles (decide, outcome, read, admin) and may expire. Only its hash is stored.
 
     As soon as a key exists, every request needs one. A running service notices within about a second. Each command has
     --json.
@@ -34,6 +35,7 @@ def keys() -> None:
       lenience keys list --database decisions.db --json
       lenience keys revoke --database decisions.db 3f9a1c0b2d4e
       lenience keys rotate-secret --database decisions.db
+      lenience keys log-key --database decisions.db
     """
 
 
@@ -138,6 +140,46 @@ def revoke(database: str, identity: str, as_json: bool) -> None:
         print_json({"revoked": identity})
     else:
         click.echo(f"The key {identity} is no longer valid.")
+
+
+@keys.command("log-key")
+@database_option
+@click.option("--new", is_flag=True, help="Print a new private key instead, for LENIENCE_LOG_KEY or for a witness.")
+@json_option
+def log_key(database: str, new: bool, as_json: bool) -> None:
+    """Print the public key of the log. Whoever verifies decisions needs it, from a source that they trust.
+
+    With SQLite the private key is in the file DATABASE.log-key, which the first start of the service creates. Keep a
+    copy of it in a safe place. With PostgreSQL, set LENIENCE_LOG_KEY.
+
+    \b
+    Example:
+      lenience keys log-key --database decisions.db
+      lenience keys log-key --new
+    """
+    require_service()
+    from lenience.service.domain.signed_note import SigningKey
+    from lenience.service.storage.log_key import read_log_key
+
+    if new:
+        key = SigningKey.create()
+        shown = {"private": key.text, "public": key.public.text}
+    else:
+        with opened(database, "read") as store:
+            stored = read_log_key(store.url)
+        if stored is None:
+            raise InputError.because(
+                "has no log key yet",
+                "database",
+                value=database,
+                hint="With SQLite, start lenience serve once. With PostgreSQL, set LENIENCE_LOG_KEY.",
+                code="missing_file",
+            )
+        shown = {"public": stored.public.text}
+    if as_json:
+        print_json(shown)
+    else:
+        click.echo(shown.get("private", shown["public"]))
 
 
 @keys.command("rotate-secret")

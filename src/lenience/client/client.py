@@ -643,6 +643,50 @@ class Client:
             f"/v1/decisions/{_part('decision', decision)}/override", {"decision": choice, "by": by, "reason": reason}
         )
 
+    def proof(self, decision: str, *, size: int | None = None) -> Json:
+        """Return the proof that a decision is in the log. ``lenience verify`` checks it without the service.
+
+        Parameters
+        ----------
+        decision : str
+            The id of the decision.
+        size : int, optional
+            The size of a checkpoint that you hold. By default the newest checkpoint.
+
+        Returns
+        -------
+        dict
+            The event, its place, the path of hashes and the signed checkpoint.
+        """
+        return self._get(f"/v1/decisions/{_part('decision', decision)}/proof", None if size is None else {"size": size})
+
+    def checkpoint(self) -> Json:
+        """Return the newest signed checkpoint of the log.
+
+        Returns
+        -------
+        dict
+            Its ``size`` (events), its ``time``, and the signed ``note``.
+        """
+        return self._get("/v1/log/checkpoint")
+
+    def consistency(self, first: int, second: int) -> Json:
+        """Return the proof that the log only grew between two checkpoints.
+
+        Parameters
+        ----------
+        first : int
+            The size of the earlier checkpoint.
+        second : int
+            The size of the later one.
+
+        Returns
+        -------
+        dict
+            The ``path`` of hashes that proves it.
+        """
+        return self._get("/v1/log/consistency", {"first": first, "second": second})
+
     def waiting(self, policy: str, *, after: str | None = None, limit: int = 100) -> Json:
         """List the individuals that wait for a place, longest first.
 

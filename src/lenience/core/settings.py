@@ -5,6 +5,7 @@ from __future__ import annotations
 DATABASE = "LENIENCE_DATABASE_URL"
 LOG_REQUESTS = "LENIENCE_LOG_REQUESTS"
 SESSION_SECRET = "LENIENCE_SESSION_SECRET"
+LOG_KEY = "LENIENCE_LOG_KEY"
 URL = "LENIENCE_URL"
 KEY = "LENIENCE_KEY"
 CLOCK_STEP = "LENIENCE_CLOCK_STEP"
@@ -20,6 +21,8 @@ OWN = {
     SESSION_SECRET: "The secret that signs the dashboard's sessions: at least 32 characters, or several such secrets "
     "separated by commas. The first signs, all verify. By default it is in a file beside a SQLite database. With "
     "PostgreSQL, set it where several services stand behind one address, and to keep sessions over a restart.",
+    LOG_KEY: "The private key that signs checkpoints of the log, as `lenience keys log-key --new` prints it. By "
+    "default it is in a file beside a SQLite database. With PostgreSQL, set it to have proofs of decisions.",
     URL: "The address of the service that `lenience outcomes` and `lenience erase` send to.",
     KEY: "The API key that `lenience outcomes` and `lenience erase` send with; unlike `--key` it is in no list of "
     "processes.",

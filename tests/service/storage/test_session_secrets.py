@@ -17,8 +17,8 @@ import pytest
 from lenience.dashboard import session
 from lenience.dashboard.session import new_session, read_session, sign_in
 from lenience.service.commands.keys import Keyring, create_key
-from lenience.service.storage import session_secrets
 from lenience.service.storage.address import database_url
+from lenience.service.storage.private_file import PrivateFile
 from lenience.service.storage.session_secrets import SessionSecrets, rotate_secret, secret_file
 from lenience.service.storage.store import Store
 from rejections import rejected
@@ -224,13 +224,13 @@ def test_the_environment_comes_first_and_can_hold_old_secrets(
 def test_processes_that_start_together_share_one_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = database_url(sqlite_file(tmp_path))
     first: list[Any] = []
-    create = session_secrets._create
+    create = PrivateFile.create
 
-    def slower(path: Path, stored: Any) -> None:
+    def slower(file: PrivateFile, content: bytes) -> None:
         if not first:
             first.append(None)
             first[0] = SessionSecrets(url)  # another process comes first
-        create(path, stored)
+        create(file, content)
 
-    monkeypatch.setattr(session_secrets, "_create", slower)
+    monkeypatch.setattr(PrivateFile, "create", slower)
     assert SessionSecrets(url).signing == first[0].signing

@@ -485,6 +485,22 @@ class DecisionsPage(msgspec.Struct, frozen=True):
     next: str | None
 
 
+class CheckpointAnswer(msgspec.Struct, frozen=True):
+    """A signed checkpoint of the log: how many events it had at a time, and the note that is signed."""
+
+    size: int
+    time: str
+    note: str
+
+
+class ConsistencyAnswer(msgspec.Struct, frozen=True):
+    """The proof that the log of ``second`` events begins with that of ``first`` events: hashes in hexadecimal."""
+
+    first: int
+    second: int
+    path: list[str]
+
+
 class Health(msgspec.Struct, frozen=True):
     """Whether the service runs or is ready."""
 

@@ -18,6 +18,7 @@ from lenience.service.commands.keys import Keyring
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Expire
 from lenience.service.commands.probe import Probe
+from lenience.service.commands.seal import SealLog
 from lenience.service.commands.solve_progress import SolveProgress
 from lenience.service.domain.answers import ExpiryAnswer, VersionAnswer
 from lenience.service.domain.clock import allowed_step, now
@@ -25,18 +26,22 @@ from lenience.service.domain.problems import Problem, Unavailable
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.background_solves import BackgroundSolve, BackgroundSolves
+from lenience.service.queries.log_proofs import LogProofs
 from lenience.service.queries.protected_policies import policies_deciding_by_protected
 from lenience.service.queries.reading import Queries
 from lenience.service.storage import schema
 from lenience.service.storage.clock_check import check_clock
 from lenience.service.storage.command import Command
 from lenience.service.storage.ended_sessions import forget_ended
+from lenience.service.storage.log_key import read_log_key
+from lenience.service.storage.log_tree import has_unsealed
 from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Result, Writer
 
 KEYS_EVERY = 1.0  # seconds between reads of the list of keys
 CHORES_EVERY = 60.0  # seconds between rounds of expiry and clean-up
+SEAL_EVERY = 1.0  # seconds between additions to the Merkle tree of the log
 CHECKPOINT_EVERY = 1.0  # seconds between attempts to empty a -wal file that holds erased data
 PROTECTED_EVERY = 10.0  # seconds between reads of which policies decide by protected attributes
 CLOCK_TRIAL = 600.0  # seconds after a start in which nothing expires if the clock may be wrong
@@ -74,6 +79,8 @@ class Service:
             self.keyring = Keyring(self.store)
             self.keyring.refresh()
             self.queries = Queries(self.store, self.registry)
+            self.proofs = LogProofs(self.store, self.registry)
+            self.log_key = read_log_key(self.store.url, create=True)
             self.deciding_by_protected: dict[str, list[str]] = {}  # the attributes, by policy
             self.find_protected()
         except BaseException:
@@ -94,6 +101,7 @@ class Service:
             fields = {"minutes": CLOCK_TRIAL / 60}
             log.info("no decision lately: outcomes do not expire in the first minutes", extra={"fields": fields})
         self._probe: asyncio.Task[CommandAnswer] | None = None
+        self._sealed_until = -1  # the batches of the writer when nothing was left to seal
 
     async def start(self) -> None:
         """Start the periodic tasks."""
@@ -102,6 +110,7 @@ class Service:
             asyncio.create_task(self._every(KEYS_EVERY, self.keyring.refresh)),
             asyncio.create_task(self._every(CHORES_EVERY, self.do_chores)),
             asyncio.create_task(self._every(CHECKPOINT_EVERY, self.empty_wal)),
+            asyncio.create_task(self._every(SEAL_EVERY, self.seal_log)),
             asyncio.create_task(self._every(PROTECTED_EVERY, self.find_protected)),
         ]
 
@@ -210,6 +219,23 @@ class Service:
         """Empty the -wal file of SQLite if it still holds personal data that was erased."""
         if self.writer.wal_holds_erased:
             self.writer.wal_holds_erased = not self.store.checkpoint()
+
+    def seal_log(self, others: bool = False) -> None:
+        """Append what was written since the last time to the Merkle tree of the log, and sign a checkpoint.
+
+        With ``others``, also look for what other processes have written. Usually they seal it themselves.
+        """
+        batches = self.writer.batches
+        if batches == self._sealed_until and not others:
+            return
+        with self.store.read() as connection:
+            due = has_unsealed(connection)
+        if not due:
+            self._sealed_until = batches
+            return
+        command = SealLog(self.log_key)
+        while command.more:
+            self.writer.call(command)
 
     def do_chores(self) -> None:
         """Let overdue outcomes expire, and delete old idempotency keys and sessions.

@@ -10,7 +10,7 @@ together with everything that depends on it. To detect that, keep the heads of a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any
@@ -39,7 +39,9 @@ from lenience.service.domain.open_loans import encode_open_loans
 from lenience.service.domain.problems import Damaged, NotFound
 from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
+from lenience.service.domain.signed_note import Checkpoint
 from lenience.service.queries.imported_tally import ImportedTally
+from lenience.service.queries.log_tree_check import check_log_tree
 from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.monitored_recomputation import MonitoredRecomputation
 from lenience.service.queries.overall_recomputation import OverallRecomputation
@@ -96,7 +98,7 @@ class AuditReport(msgspec.Struct, frozen=True):
     decisions_not_recomputed: int = 0  # decisions that rest on features which were erased
 
 
-def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
+def audit(store: Store, expected: list[Head] | None = None, held: Sequence[Checkpoint] = ()) -> AuditReport:
     """Recompute the log of a database, and report all damage.
 
     Parameters
@@ -105,6 +107,8 @@ def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
         The database.
     expected : list of Head, optional
         Heads of an earlier audit that must still be in the log.
+    held : sequence of Checkpoint, optional
+        Checkpoints that somebody else holds, after their signatures were verified. The log must begin with them.
 
     Returns
     -------
@@ -120,7 +124,7 @@ def audit(store: Store, expected: list[Head] | None = None) -> AuditReport:
     try:
         store.check_schema()
         with store.read() as connection:
-            report = _Audit(connection, store.name).run(expected or [])
+            report = _Audit(connection, store.name, held).run(expected or [])
     except Damaged as problem:  # even the end of the transaction can fail
         if report is None or report.whole:
             findings = [Finding("the database", problem.detail)]
@@ -134,8 +138,9 @@ def audit_connection(connection: Connection, name: str) -> AuditReport:
 
 
 class _Audit:
-    def __init__(self, connection: Connection, name: str) -> None:
+    def __init__(self, connection: Connection, name: str, held: Sequence[Checkpoint] = ()) -> None:
         self.connection = connection
+        self.held = held
         self.name = name
         self.registry = PolicyCache()
         self.findings: list[Finding] = []
@@ -229,6 +234,8 @@ class _Audit:
             self._receipts()
         with self._reporting("the heads of an earlier audit"):
             self._expected(expected)
+        with self._reporting("the tree of the log"):
+            check_log_tree(self.connection, self.report, self.held)
         ordered = sorted(self.heads, key=lambda head: (head.policy or "", head.segment or "", head.monitored))
         return AuditReport(
             database=self.name,

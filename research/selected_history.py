@@ -58,16 +58,16 @@ class History(NamedTuple):
     card: NDArray[np.bool_]  # whom of the arrivals the scorecard accepts
 
 
-def draw_history(name: str, seed: int) -> History:
-    """Return the world of a data set and a seed."""
+def draw_history(name: str, seed: int, history: int = HISTORY_ROWS, arrivals: int = ARRIVALS) -> History:
+    """Return the world of a data set and a seed, with at most so many rows of history and arrivals."""
     from sklearn.linear_model import LogisticRegression
 
     table = load(name)
     order = np.random.default_rng(1000 + seed).permutation(len(table.y))
     rows = min(len(order) // 4, CARD_ROWS)
     card, rest = order[:rows], order[rows:]
-    past, coming = np.split(rest, [min(len(rest) // 2, HISTORY_ROWS)])
-    coming = coming[:ARRIVALS]
+    past, coming = np.split(rest, [min(len(rest) // 2, history)])
+    coming = coming[:arrivals]
     scaled = standardised(table.X)
     score = LogisticRegression(C=0.3, max_iter=500).fit(scaled[card], table.y[card]).decision_function(scaled)
     cut = np.median(score[past])

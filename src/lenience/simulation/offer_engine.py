@@ -15,6 +15,7 @@ from lenience.models.gaussian import belief_size, project, sigmoid
 from lenience.models.hypotheses import absorb_all, mixed, project_all, project_rows
 from lenience.policies.features.baseline_rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
 from lenience.policies.features.effective_discount import offer_q_and_h, own_discount, stretched
+from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.simulation.replay_engine import learn_own
 from lenience.solvers.offers.label_table import look_up_label
 
@@ -77,6 +78,7 @@ def run_offers_online(
     project_rows(R, means, covariances, reference_m, reference_v)
     shares = np.ones((rows, 1))
     stakes, break_evens = np.empty((2, rows, 1))
+    deviation, reference_rate = np.empty((2, rows))
     for r in range(rows):
         stakes[r, 0] = amounts[reference[r]]
         break_evens[r, 0] = costs[reference[r]]
@@ -99,13 +101,20 @@ def run_offers_online(
                 propensity = 1.0
                 if mean <= c:
                     n = belief_size(mean, variance)
-                    q, h, left, stake = offer_q_and_h(
-                        weights, m, v, U, p, s, R, reference_m, reference_v, mean, shares, stakes, break_evens
-                    )
+                    q, h, left, free, stake, alike = offer_q_and_h(
+                        weights, m, v, U, p, s, R, reference_m, reference_v, mean, shares, stakes, break_evens,
+                        reference_rate, deviation,
+                    )  # fmt: skip
                     label = stake * left * look_up_label(
                         amount, cost, start, share, n0, n_step, g0, g_step, grid, cell, f, n,
                         stretched(mean, n, left, kink, slope), own_discount(gammas[t], q, h),
                     )  # fmt: skip
+                    if free > 0.0:
+                        worth = label_worth(
+                            deviation, reference_rate, break_evens, stakes, counts_as(alike), mean,
+                            math.sqrt(variance), n, 0.0, free, gammas[t],
+                        )  # fmt: skip
+                        label = min(label, worth)
                     propensity = 1.0 if amounts[i] * (mean - c) + parameter * label > 0.0 else 0.0
             else:
                 propensity = acceptance(rule, parameter, weights, m, v, taken, c)

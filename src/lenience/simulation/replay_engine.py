@@ -17,6 +17,7 @@ from lenience.models.gaussian import belief_size, project, sigmoid
 from lenience.models.hypotheses import absorb_all, mixed, project_all, project_rows
 from lenience.policies.features.baseline_rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
 from lenience.policies.features.effective_discount import lenient, own_discount, q_and_h
+from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.solvers.stopping.threshold_table import look_up
 
 
@@ -68,6 +69,8 @@ def run_online(
     rows = reference.size
     R = X[reference]
     reference_m, reference_v = np.empty((2, rows, several))
+    deviation, reference_rate = np.empty((2, rows))
+    costs, stakes = np.full((rows, 1), cost), np.ones((rows, 1))
     project_rows(R, means, covariances, reference_m, reference_v)
     oldest = 0
     taken = 0
@@ -88,11 +91,19 @@ def run_online(
                 mean, variance = mixed(weights, m, v, p, s)
                 propensity = 1.0
                 if mean <= cost:
-                    q, h, left = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
+                    q, h, left, free, alike = q_and_h(
+                        weights, m, v, U, p, s, R, reference_m, reference_v, cost, reference_rate, deviation
+                    )
                     discount = own_discount(gammas[t], q, h)
                     n = belief_size(mean, variance)
                     threshold = look_up(cost, n0, n_step, g0, g_step, f, n, discount)
-                    propensity = 1.0 if mean > lenient(cost, threshold, parameter * left) else 0.0
+                    worth = math.inf
+                    if free > 0.0:
+                        worth = label_worth(
+                            deviation, reference_rate, costs, stakes, counts_as(alike), mean, math.sqrt(variance), n,
+                            0.0, free, gammas[t],
+                        )  # fmt: skip
+                    propensity = 1.0 if mean > lenient(cost, threshold, parameter * left, worth) else 0.0
             else:
                 propensity = acceptance(rule, parameter, weights, m, v, taken, cost)
         accepted[t] = chances[t] < propensity

@@ -33,7 +33,7 @@ from lenience.policies.features.logistic_rule import ExposureLimits, limits_appl
 from lenience.solvers.stopping.threshold import enclose_threshold
 
 Rows = NDArray[np.float64]
-COST, DISCOUNT = 0.7, 0.98
+COST, DISCOUNT = 0.7, 0.995
 
 
 def test_rates_of_people_like_x_by_hand() -> None:
@@ -107,6 +107,35 @@ def threshold_at(policy: FeaturePolicy, n: float, discount: float, share: float)
     return COST - share * (COST - float(policy.table_.threshold(n, discount)))
 
 
+def worth_of_label(
+    rows: list[tuple[float, float, float]], x: tuple[float, float], n: float, pending: float, free: float, gamma: float
+) -> float:
+    """What a label is worth: the best mean gain per label of 1, 4, 16 or 64 over rows of (likeness, p̂, variance).
+
+    ``x`` is the p̂ and variance of x itself, which counts as a row if there are few like it.
+    """
+    own = max(1.0 - sum(like for like, _, _ in rows), 0.0)
+
+    def gained(labels: float, like: float, mean: float, variance: float) -> float:
+        moved = math.sqrt(like * variance * labels / (n + labels))
+        d = mean - COST
+        if moved * 5 <= abs(d):  # too far to change a decision
+            return 0.0
+        return float(d * norm.cdf(d / moved) + moved * norm.pdf(d / moved)) - max(d, 0.0)
+
+    coming = gamma / (1 - gamma)
+    times, weights = np.polynomial.laguerre.laggauss(3)
+    worth = []
+    for k in (1, 4, 16, 64):
+        total = 0.0
+        for time, weight in zip(times, weights, strict=True):
+            anyway = pending + free * time * coming
+            total += weight * sum(gained(anyway + k, *row) - gained(anyway, *row) for row in rows)
+            total += weight * own * (gained(anyway + k, 1.0, *x) - gained(anyway, 1.0, *x))
+        worth.append(coming * total / len(rows) / k)
+    return max(worth)
+
+
 def likeness(model: BayesianLogistic, x: Rows, r: Rows) -> tuple[float, float, float]:
     """The likeness of two rows, and the rough mean and variance at the second."""
     across = mean_x = mean_r = second_x = second_r = 0.0
@@ -130,11 +159,12 @@ def test_logistic_decisions_are_the_formulas(explore: float) -> None:
     policy = FeaturePolicy(
         BayesianLogistic((1.0, 3.0), (4.0, 12.0), (0.6, 0.2), hypothesis_weights=(1.0, 2.0)),
         Discounted(COST, DISCOUNT), reference=25, refresh=False, explore=explore, random_state=0,
-    ).fit(X[:80], np.where(np.arange(80) < 30, y[:80], np.nan))  # fmt: skip
+    ).fit(X[:80], np.where(np.arange(80) < 4, y[:80], np.nan))  # fmt: skip
     model: Any = policy.model_
     design, reference = model.design(X[80:]), model.design(policy.reference_)
     chances = np.random.default_rng(1).random(40)
     waiting: list[Rows] = []
+    bound = set()
     for batch in (range(12), range(12, 40)):  # those of the first batch are pending in the second
         policy.decide(X[[80 + i for i in batch]], None, chances[list(batch)])
     kinds = set()
@@ -151,8 +181,8 @@ def test_logistic_decisions_are_the_formulas(explore: float) -> None:
         _, rough, spread = likeness(model, x, x)
         own = (rough - COST) ** 2 / spread
         q = h = 0.0
-        for r in reference:
-            like, mean, around = likeness(model, x, r)
+        rows = [likeness(model, x, r) for r in reference]
+        for like, mean, around in rows:
             if mean > COST:
                 h += like * around / (mean * (1 - mean) + around)
             else:
@@ -162,6 +192,9 @@ def test_logistic_decisions_are_the_formulas(explore: float) -> None:
         discount = DISCOUNT * q / (1 - DISCOUNT + DISCOUNT * q + h)
         near = sum(likeness(model, x, row)[0] for row in waiting)
         threshold = threshold_at(policy, n + near, discount, share_left(q, h / resolved))
+        worth = worth_of_label(rows, (rate, variance), n, near, h / resolved, DISCOUNT)
+        bound.add(COST - worth > threshold)
+        threshold = max(threshold, COST - worth)
         propensity = 1.0 if rate > min(threshold, COST) else explore
         assert [decision.mean, decision.n] == pytest.approx([rate, n])
         assert [decision.discount, decision.pending] == pytest.approx([discount, near], abs=1e-9)
@@ -172,6 +205,7 @@ def test_logistic_decisions_are_the_formulas(explore: float) -> None:
             waiting.append(x)
         kinds.add((decision.mean > COST, decision.accepted))
     assert len(kinds) == 3
+    assert True in bound  # what a label is worth decides
 
 
 @pytest.mark.parametrize("exposure", [None, 0.3])
@@ -193,8 +227,10 @@ def test_decisions_with_any_model_are_the_formulas(exposure: float | None) -> No
         x = X[80 + i : 81 + i]
         own = (mean[i] - COST) ** 2 * (n[i] + 1) / (mean[i] * (1 - mean[i]))
         q = free = 0.0
+        rows = []
         for r in range(25):
             like = float(model.likeness(x, policy.reference_[r : r + 1])[0, 0])
+            rows.append((like, float(rate[r]), float(rate[r] * (1 - rate[r]) / (size[r] + 1))))
             if rate[r] > COST:
                 free += like * (n[i] + 2) / (size[r] + 2)
             else:
@@ -205,6 +241,9 @@ def test_decisions_with_any_model_are_the_formulas(exposure: float | None) -> No
         near = sum(float(model.likeness(x, X[80 + j : 81 + j])[0, 0]) for j in waiting)
         counted = n[i] + (near if exposure is None else 0.0)
         threshold = threshold_at(policy, counted, discount, share_left(q, free))
+        if free > 0:
+            itself = mean[i], mean[i] * (1 - mean[i]) / (n[i] + 1)
+            threshold = max(threshold, COST - worth_of_label(rows, itself, n[i], counted - n[i], free, DISCOUNT))
         accept = mean[i] > COST or (mean[i] > threshold and (exposure is None or near < exposure))
         held += mean[i] <= COST and mean[i] > threshold and not accept
         assert decision.threshold == pytest.approx(threshold)

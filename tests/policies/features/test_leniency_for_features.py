@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lenience.policies.features.effective_discount import helped, left, lenient, own_discount, shares
+from lenience.policies.features.label_worth import counts_as, label_worth
 from research.free_labels import by_formula, free_label_threshold, gain
 
 
@@ -15,12 +16,13 @@ def test_shares_by_hand() -> None:
     like = np.array([1.0, 0.5, 1.0, 0.0])
     mean = np.array([0.5, 0.5, 0.9, 0.5])
     distance = np.array([4.0, 4.0, 1.0, 1.0])
-    q, h, share = shares(like, mean, distance, np.array([0.1, 0.1, 0.1, 0.1]), 4.0, 0.2, 0.7)
+    q, h, share, free = shares(like, mean, distance, np.array([0.1, 0.1, 0.1, 0.1]), 4.0, 0.2, 0.7)
     assert q == pytest.approx((1.0 + 0.5 * math.exp(-0.5 * (8.0 - 4.0))) / 4)
     assert h == pytest.approx(0.1 / 4)
-    assert share == pytest.approx(left(q, 0.5 / 4))  # a label there is worth half of one here
+    assert free == pytest.approx(0.5 / 4)
+    assert share == pytest.approx(left(q, free))  # a label there is worth half of one here
     # Never rarer than one in the reference set; and nothing comes for free from those who are not like x.
-    assert shares(like * 0, mean, distance, like, 4.0, 0.2, 0.7) == (0.25, 0.0, 1.0)
+    assert shares(like * 0, mean, distance, like, 4.0, 0.2, 0.7) == (0.25, 0.0, 1.0, 0.0)
     assert helped(0.0, 1.0, 1.0) == 0.0
     assert own_discount(0.99, 1.0, 0.0) == pytest.approx(0.99)
     assert own_discount(0.99, 0.2, 0.05) < own_discount(0.99, 0.2, 0.0)
@@ -33,6 +35,33 @@ def test_what_is_left_falls_from_all_to_nothing() -> None:
     assert found[-1] == pytest.approx(0.0, abs=1e-3)
     assert lenient(0.8, 0.6, 1.0) == pytest.approx(0.6)
     assert lenient(0.8, 0.6, 0.0) == 0.8
+    assert lenient(0.8, 0.6, 1.0, 0.05) == pytest.approx(0.75)  # a label is worth only 0.05
+    assert lenient(0.8, 0.6, 1.0, 0.5) == pytest.approx(0.6)
+
+
+def test_what_a_label_is_worth() -> None:
+    def worth(
+        rate: float = 0.66,
+        own: float = 0.0,
+        pending: float = 0.0,
+        free: float = 0.01,
+        gamma: float = 0.99,
+        unit: float = 1,
+    ) -> float:
+        costs, stakes = np.full((2, 1), 0.7), np.full((2, 1), float(unit))
+        rates, deviation = np.array([rate, rate + 0.01]), np.array([0.1, 0.05])
+        return label_worth(deviation, rates, costs, stakes, own, 0.68, 0.1, 10.0, pending, free, gamma)
+
+    assert worth() > 0
+    assert worth(free=0.1) < worth()  # labels come for free
+    assert worth(pending=5) < worth()  # or are to come anyway
+    assert worth(gamma=0.9) < worth()  # few individuals are to come
+    assert worth(unit=3) == pytest.approx(3 * worth())
+    assert worth(gamma=0.0) == 0.0  # the last arrival
+    assert worth(rate=0.1) == 0.0  # no decision can change
+    assert worth(rate=0.1, own=1.0) > worth(rate=0.1, own=0.5) > 0  # except about x itself
+    assert counts_as(0.3) == pytest.approx(0.7)
+    assert counts_as(2.0) == 0.0
 
 
 def test_the_problem_with_free_labels_by_recursion() -> None:

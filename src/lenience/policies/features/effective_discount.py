@@ -21,7 +21,8 @@ is worth exploring only for a limited time. Moreover, where labels come for free
 wait for them and accept later. The share of the leniency that is then ``left`` is √(1 + φ/q) − √(φ/q) in the limit of
 many small steps (docs/proofs.md). The factor 0.3 instead of 1 fits the problem of one population with free labels,
 which has an exact solution (:mod:`research.free_labels`). With cells, and without features, φ = 0 and all of the
-leniency is left.
+leniency is left. Where φ > 0, the label must also be worth its cost by a count over the reference rows, so that the
+threshold is at least c − W (:mod:`lenience.policies.features.label_worth`).
 
 Offers. If amounts and prices differ, each reference row stands for (a, c, w): the offers that such people bring, with
 their shares w. Then, with 1[…] for what holds and S for the stake,
@@ -65,9 +66,9 @@ def left(q: float, free: float) -> float:
 
 
 @compiled
-def lenient(cost: float, threshold: float, share: float) -> float:
-    """Return the threshold with a share of its leniency."""
-    return cost - share * (cost - threshold)
+def lenient(cost: float, threshold: float, share: float, worth: float = math.inf) -> float:
+    """Return the threshold with a share of its leniency, and never more leniency than a label is worth."""
+    return cost - min(share * (cost - threshold), worth)
 
 
 @compiled
@@ -106,8 +107,8 @@ def shares(
     own_distance: float,
     own_resolved: float,
     cost: float,
-) -> tuple[float, float, float]:
-    """Return q, h and the share of the leniency that is left at x, from the likeness, p̂, k and g of reference rows."""
+) -> tuple[float, float, float, float]:
+    """Return q, h, the share of the leniency left and φ at x, from the likeness, p̂, k and g of reference rows."""
     q = 0.0
     h = 0.0
     rows = likeness.size
@@ -120,11 +121,12 @@ def shares(
 
 
 @compiled
-def rates(q: float, h: float, rows: int, own_resolved: float) -> tuple[float, float, float]:
-    """Return q, h and the share of the leniency that is left, from the sums over the reference rows."""
+def rates(q: float, h: float, rows: int, own_resolved: float) -> tuple[float, float, float, float]:
+    """Return q, h, the share of the leniency that is left and φ, from the sums over the reference rows."""
     q = min(max(q, 1.0) / rows, 1.0)
     h /= rows
-    return q, h, left(q, h / own_resolved)
+    free = h / own_resolved
+    return q, h, left(q, free), free
 
 
 @compiled
@@ -139,11 +141,14 @@ def q_and_h(
     reference_m: NDArray[np.float64],
     reference_v: NDArray[np.float64],
     cost: float,
-) -> tuple[float, float, float]:
-    """Return the same at an x with log-odds N(m, v) and U = Σx under the hypotheses of a logistic regression.
+    reference_rate: NDArray[np.float64],
+    deviation: NDArray[np.float64],
+) -> tuple[float, float, float, float, float]:
+    """Return the same at an x with log-odds N(m, v) and U = Σx under the hypotheses of a logistic regression, and Σρ².
 
-    Overwrites p and s.
+    Overwrites p and s. Writes p̂ and ρ√s of each reference row.
     """
+    total = 0.0
     q = 0.0
     h = 0.0
     rows = R.shape[0]
@@ -153,21 +158,26 @@ def q_and_h(
     for r in range(rows):
         rate, spread = mixed_roughly(weights, reference_m[r], reference_v[r], row_p, row_s)
         like = liken(R[r], reference_v[r], row_p, row_s, rate, spread, weights, v, U, p, s, mean, variance)
+        reference_rate[r], deviation[r] = rate, math.sqrt(like * spread)
+        total += like
         if rate > cost:
             h += like * spread / (rate * (1.0 - rate) + spread)
         else:
             q += helped(like, (rate - cost) ** 2 / spread, own)
-    return rates(q, h, rows, variance / (mean * (1.0 - mean) + variance))
+    q, h, left, free = rates(q, h, rows, variance / (mean * (1.0 - mean) + variance))
+    return q, h, left, free, total
 
 
 @compiled
-def offer_rates(q: float, stake: float, h: float, rows: int, own_resolved: float) -> tuple[float, float, float, float]:
-    """Return q, h, the share of the leniency that is left, and the stake, from the sums over the reference rows."""
+def offer_rates(
+    q: float, stake: float, h: float, rows: int, own_resolved: float
+) -> tuple[float, float, float, float, float]:
+    """Return q, h, the share of the leniency that is left, φ and the stake, from the sums over the reference rows."""
     # x itself counts as one of the people like x, and brings what the population brings.
     own = max(1.0 - q, 0.0)
     mean_stake = (stake + own) / (q + own)
-    q, h, left = rates(q, h, rows, own_resolved)
-    return q, h, left, mean_stake
+    q, h, left, free = rates(q, h, rows, own_resolved)
+    return q, h, left, free, mean_stake
 
 
 @compiled
@@ -182,8 +192,8 @@ def offer_shares(
     shares: NDArray[np.float64],
     stakes: NDArray[np.float64],
     costs: NDArray[np.float64],
-) -> tuple[float, float, float, float]:
-    """Return q, h, the share of the leniency that is left and the stake at x with offers.
+) -> tuple[float, float, float, float, float]:
+    """Return q, h, the share of the leniency that is left, φ and the stake at x with offers.
 
     ``precision`` is 1/variance. ``shares``, ``stakes`` (share times amount) and ``costs`` have a line of offers for
     each reference row.
@@ -221,8 +231,14 @@ def offer_q_and_h(
     shares: NDArray[np.float64],
     stakes: NDArray[np.float64],
     costs: NDArray[np.float64],
-) -> tuple[float, float, float, float]:
-    """Return the same at an x with log-odds N(m, v), U = Σx and success rate ``mean``. Overwrites p and s."""
+    reference_rate: NDArray[np.float64],
+    deviation: NDArray[np.float64],
+) -> tuple[float, float, float, float, float, float]:
+    """Return the same at an x with log-odds N(m, v), U = Σx and success rate ``mean``, and Σρ².
+
+    Overwrites p and s. Writes p̂ and ρ√s of each reference row.
+    """
+    total = 0.0
     q = 0.0
     stake = 0.0
     h = 0.0
@@ -232,6 +248,8 @@ def offer_q_and_h(
     for r in range(rows):
         rate, spread = mixed_roughly(weights, reference_m[r], reference_v[r], row_p, row_s)
         like = liken(R[r], reference_v[r], row_p, row_s, rate, spread, weights, v, U, p, s, rough, variance)
+        reference_rate[r], deviation[r] = rate, math.sqrt(like * spread)
+        total += like
         for o in range(shares.shape[1]):
             if shares[r, o] == 0.0:
                 continue
@@ -242,4 +260,5 @@ def offer_q_and_h(
                 counted = helped(like, (rate - c) ** 2 / spread, (rough - c) ** 2 / variance)
                 q += shares[r, o] * counted
                 stake += stakes[r, o] * counted
-    return offer_rates(q, stake, h, rows, variance / (rough * (1.0 - rough) + variance))
+    q, h, left, free, stake = offer_rates(q, stake, h, rows, variance / (rough * (1.0 - rough) + variance))
+    return q, h, left, free, stake, total

@@ -134,7 +134,7 @@ class LogisticRule:
     def _run(self, design: Rows, pending: Rows, waiting: int, gammas: Rows, chances: Rows) -> Rows:
         """Run the compiled decisions on rows of the design."""
         known, reference = self.belief, self.reference
-        out = np.empty((len(design), 10))
+        out = np.empty((len(design), 11))
         arguments: list[Any] = [
             reference.design, reference.m, reference.v, pending, waiting, gammas, chances, self.explore,
             *self.table, out,
@@ -148,15 +148,15 @@ class LogisticRule:
         limits = ExposureLimits(self.objective, self.table, self.exposure, arrivals)
         for i in range(len(design)):
             one = slice(i, i + 1)
-            _, counted, mean, n, discount, _, near, q, left, explored = self._run(
+            _, counted, mean, n, discount, _, near, q, left, explored, worth = self._run(
                 design[one], pending[: waiting + 1], waiting, gammas[one], np.ones(1)
             )[0].tolist()
             if self.exposure is None:
                 # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
-                accept = counted >= 1.0 or limits.accept(mean, n, discount, q, left, explored)
+                accept = counted >= 1.0 or limits.accept(mean, n, discount, q, left, worth, explored)
             else:
-                accept = limits.accept(mean, n, discount, q, left, near)
-            out[i] = limits.fields(accept, float(chances[i]), self.explore, mean, n, discount, left, near)
+                accept = limits.accept(mean, n, discount, q, left, worth, near)
+            out[i] = limits.fields(accept, float(chances[i]), self.explore, mean, n, discount, left, worth, near)
             if out[i, 0]:
                 pending[waiting] = design[i]
                 waiting += 1
@@ -197,20 +197,22 @@ class ExposureLimits:
         self.exposure = exposure
         self.discount = float(objective.discount_at(arrivals))
 
-    def accept(self, mean: float, n: float, discount: float, q: float, left: float, pending: float) -> bool:
+    def accept(
+        self, mean: float, n: float, discount: float, q: float, left: float, worth: float, pending: float
+    ) -> bool:
         """Return whether to accept at a belief with this many similar acceptances pending."""
         cost = self.objective.cost
         if mean > cost:
             return True
-        threshold = lenient(cost, float(self.table.threshold(n, discount)), left)
+        threshold = lenient(cost, float(self.table.threshold(n, discount)), left, worth)
         return mean > threshold and pending < self.limit(n, mean, q)
 
     def fields(
         self, accept: bool, chance: float, explore: float, mean: float, n: float, discount: float, left: float,
-        pending: float,
+        worth: float, pending: float,
     ) -> tuple[float, ...]:  # fmt: skip
         """Return the fields of a decision with exposure limits."""
-        threshold = lenient(self.objective.cost, float(self.table.threshold(n, discount)), left)
+        threshold = lenient(self.objective.cost, float(self.table.threshold(n, discount)), left, worth)
         propensity = 1.0 if accept else explore
         return float(chance < propensity), propensity, mean, n, discount, threshold, pending
 

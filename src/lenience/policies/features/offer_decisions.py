@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from lenience.core.offers import Offers
 from lenience.models.gaussian import belief_size
 from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
 from lenience.policies.features.effective_discount import offer_q_and_h, own_discount, stretched
+from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.solvers.offers.label_table import look_up_label
 
 FIELDS = 8  # of a decided row: taken, propensity, p̂, n, γ′, effective pending, position of the offer, label's value
@@ -110,6 +112,7 @@ def decide_offer_rows(
     several, size = means.shape
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
+    deviation, reference_rate = np.empty((2, R.shape[0]))
     pending_m, pending_v, pending_p, pending_s = np.empty((4, pending.shape[0], several))
     rates, spreads = np.empty((2, pending.shape[0]))
     project_rows(pending[:waiting], means, covariances, pending_m, pending_v)
@@ -119,8 +122,8 @@ def decide_offer_rows(
         project_all(X[i], means, covariances, m, v, U)
         mean, variance = mixed(weights, m, v, p, s)
         n = belief_size(mean, variance)
-        q, h, left, stake = offer_q_and_h(
-            weights, m, v, U, p, s, R, reference_m, reference_v, mean, shares, stakes, costs
+        q, h, left, free, stake, alike = offer_q_and_h(
+            weights, m, v, U, p, s, R, reference_m, reference_v, mean, shares, stakes, costs, reference_rate, deviation
         )
         rough, spread = mixed_roughly(weights, m, v, p, s)
         near = 0.0
@@ -134,6 +137,12 @@ def decide_offer_rows(
         label = unit * stake * left * look_up_label(
             amount, cost, start, share, n0, n_step, g0, g_step, grid, cell, f, n + near, where, discount
         )  # fmt: skip
+        if free > 0.0:
+            worth = label_worth(
+                deviation, reference_rate, costs, stakes, counts_as(alike), mean, math.sqrt(variance), n, near, free,
+                gammas[i],
+            )  # fmt: skip
+            label = min(label, unit * worth)
         best = best_offer(row_amount, row_cost, row_start[i], row_start[i + 1], mean)
         propensity = 1.0 if row_amount[best] * (mean - row_cost[best]) + label > 0.0 else explore
         taken = chances[i] < propensity

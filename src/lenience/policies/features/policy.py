@@ -26,6 +26,7 @@ is what people like x have at stake, and I comes from a table for the population
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -63,6 +64,7 @@ from lenience.policies.features.explanation import (
     summary,
 )
 from lenience.policies.features.feature_rule import FeatureRule
+from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.policies.features.logistic_rule import (
     ExposureLimits,
     LogisticRule,
@@ -578,7 +580,7 @@ class FeaturePolicy(SelectivePolicy):
         out = np.empty((len(rows), FIELDS))
         for i in range(len(rows)):
             own = (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
-            q, h, left, stake = offer_shares(
+            q, h, left, free, stake = offer_shares(
                 like[i], rate, precision, resolved, mean[i], own, 1.0 / (n[i] + 2.0), *self._brought
             )
             discount = own_discount(gammas[i], q, h)
@@ -586,6 +588,12 @@ class FeaturePolicy(SelectivePolicy):
             counted = n[i] + (pending if self.exposure is None else 0.0)
             where = stretched(mean[i], n[i], left, self.label_table_.kink, self.label_table_.slope)
             label = unit * stake * left * float(self.label_table_.label_value(counted, where, discount))
+            if free > 0.0:
+                worth = label_worth(
+                    np.sqrt(like[i] / precision), rate, self._brought.cost, self._brought.stake,
+                    counts_as(like[i].sum()), mean[i], 1.0 / math.sqrt(own), n[i], counted - n[i], free, gammas[i],
+                )  # fmt: skip
+                label = min(label, label_unit(self.objective) * worth)
             best = best_offer(offers.amount, offers.cost, offers.start[i], offers.start[i + 1], mean[i])
             profit = offers.amount[best] * (mean[i] - offers.cost[best])
             below = self.exposure is None or pending < limits.limit(float(n[i]), float(mean[i]), q)
@@ -605,6 +613,8 @@ class FeaturePolicy(SelectivePolicy):
         size, rate = self.model_.beliefs(self.reference_)
         spread = np.maximum(rate * (1.0 - rate), 1e-12)
         distance, resolved = (rate - cost) ** 2 * (size + 1.0) / spread, 1.0 / (size + 2.0)
+        variance = spread / (size + 1.0)
+        costs, stakes = np.full((len(rate), 1), cost), np.ones((len(rate), 1))
         like = self.model_.likeness(rows, self.reference_)
         limited = limits_apply(self.objective, self.exposure)
         limits = ExposureLimits(self.objective, self.table_, self.exposure, self.arrivals_)
@@ -614,17 +624,25 @@ class FeaturePolicy(SelectivePolicy):
         out = np.empty((len(rows), 7))
         for i in range(len(rows)):
             own = (mean[i] - cost) ** 2 * (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
-            q, h, left = shares(like[i], rate, distance, resolved, own, 1.0 / (n[i] + 2.0), cost)
+            q, h, left, free = shares(like[i], rate, distance, resolved, own, 1.0 / (n[i] + 2.0), cost)
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])
+            # With exposure limits, pending acceptances count by the limit.
+            ahead = 0.0 if limited else pending
+            worth = math.inf
+            if free > 0.0:
+                worth = label_worth(
+                    np.sqrt(like[i] * variance), rate, costs, stakes, counts_as(like[i].sum()), mean[i],
+                    math.sqrt(mean[i] * (1.0 - mean[i]) / (n[i] + 1.0)), n[i], ahead, free, gammas[i],
+                )  # fmt: skip
             if limited:
                 size, expected = float(n[i]), float(mean[i])
-                accept = limits.accept(expected, size, discount, q, left, pending)
+                accept = limits.accept(expected, size, discount, q, left, worth, pending)
                 out[i] = limits.fields(
-                    accept, float(chances[i]), float(self.explore), expected, size, discount, left, pending
+                    accept, float(chances[i]), float(self.explore), expected, size, discount, left, worth, pending
                 )
             else:
-                threshold = lenient(cost, float(self.table_.threshold(n[i] + pending, discount)), left)
+                threshold = lenient(cost, float(self.table_.threshold(n[i] + pending, discount)), left, worth)
                 propensity = 1.0 if mean[i] > cost or mean[i] > threshold else float(self.explore)
                 out[i] = chances[i] < propensity, propensity, mean[i], n[i], discount, threshold, pending
             if out[i, 0] and not (explored and mean[i] > cost):

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +15,7 @@ from lenience.core.compiled import compiled
 from lenience.models.gaussian import belief_size
 from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
 from lenience.policies.features.effective_discount import lenient, own_discount, q_and_h
+from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.solvers.stopping.threshold_table import look_up
 
 
@@ -40,13 +43,15 @@ def decide_rows(
 ) -> None:
     """Decide rows in turn. Write accepted, propensity, p̂, n, γ′, c_n and the effective pending of each.
 
-    Three more columns serve exposure limits: q, the share of the leniency that is left, and the effective pending of
-    those who are not above the break-even.
+    Four more columns serve exposure limits: q, the share of the leniency that is left, the effective pending of those
+    who are not above the break-even, and what a label is worth.
     ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds.
     """
     several, size = means.shape
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
+    deviation, reference_rate = np.empty((2, R.shape[0]))
+    costs, stakes = np.full((R.shape[0], 1), cost), np.ones((R.shape[0], 1))
     pending_m, pending_v, pending_p, pending_s = np.empty((4, pending.shape[0], several))
     rates, spreads = np.empty((2, pending.shape[0]))
     project_rows(pending[:waiting], means, covariances, pending_m, pending_v)
@@ -56,7 +61,9 @@ def decide_rows(
         project_all(X[i], means, covariances, m, v, U)
         mean, variance = mixed(weights, m, v, p, s)
         n = belief_size(mean, variance)
-        q, h, left = q_and_h(weights, m, v, U, p, s, R, reference_m, reference_v, cost)
+        q, h, left, free, alike = q_and_h(
+            weights, m, v, U, p, s, R, reference_m, reference_v, cost, reference_rate, deviation
+        )
         rough, spread = mixed_roughly(weights, m, v, p, s)
         near = 0.0
         below = 0.0
@@ -69,7 +76,13 @@ def decide_rows(
             if rates[k] <= cost:
                 below += like
         discount = own_discount(gammas[i], q, h)
-        threshold = lenient(cost, look_up(cost, n0, n_step, g0, g_step, f, n + near, discount), left)
+        worth = math.inf
+        if free > 0.0:
+            worth = label_worth(
+                deviation, reference_rate, costs, stakes, counts_as(alike), mean, math.sqrt(variance), n, near, free,
+                gammas[i],
+            )  # fmt: skip
+        threshold = lenient(cost, look_up(cost, n0, n_step, g0, g_step, f, n + near, discount), left, worth)
         propensity = 1.0 if mean > cost or mean > threshold else explore
         taken = chances[i] < propensity
         out[i, 0] = 1.0 if taken else 0.0
@@ -82,6 +95,7 @@ def decide_rows(
         out[i, 7] = q
         out[i, 8] = left
         out[i, 9] = below
+        out[i, 10] = worth
         if taken:
             pending[waiting] = X[i]
             pending_v[waiting], pending_p[waiting], pending_s[waiting] = v, p, s

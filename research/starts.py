@@ -1,0 +1,300 @@
+"""Three starts without replacement: no labels, 50 labels, and a history that an old scorecard selected.
+
+A world is that of :mod:`research.selected_history` with at most 1,000 rows of history and 1,500 arrivals. Everyone
+arrives once. Every policy knows the features of the history, and the outcomes of nobody ("cold"), of 50 rows drawn at
+random ("50 labels"), or of those above the scorecard's median ("selected"). It earns y − c for each acceptance,
+discounted by γ = 0.999, and learns only the outcomes of those whom it accepts. Ours knows how many arrive
+(``FiniteHorizon``). Two break-evens for each data set.
+
+Baselines, from their own libraries: Vowpal Wabbit's SquareCB, bag of five, ε = 0.05 and RegCB; LightGBM, refitted when
+its labels have grown by a fifth, greedily or with 5% random acceptances; scikit-learn's logistic regression with 5%.
+Classifiers accept everyone until they have 20 labels of both outcomes. The old scorecard and accepting everyone are
+fixed rules. Ablations: the same belief without exploring, and the model before bends and the selection index.
+
+Runs are added one by one to a JSON file, so that the study can stop and go on at any time.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lenience.models.bayesian_logistic import BayesianLogistic
+from lenience.models.scaling import centre_and_scale
+from lenience.objectives.finite_horizon import FiniteHorizon
+from lenience.policies.features.baseline_rules import GREEDY, LENIENT
+from lenience.policies.features.policy import FeaturePolicy
+from lenience.simulation.replay_engine import run_online
+from lenience.simulation.replay_result import half_width
+from lenience.solvers.stopping.threshold_table import threshold_table
+from research.datasets import DATASETS
+from research.selected_history import History, draw_history
+
+PAGE = Path(__file__).parent / "starts.md"
+HISTORY_ROWS, ARRIVALS, DISCOUNT, FEW = 1000, 1500, 0.999, 50
+STARTS = ("cold", "50 labels", "selected")
+OURS, NO_EXPLORING, STRAIGHT, SCORECARD = "lenience", "same belief, no exploring", "straight model", "old scorecard"
+ABLATIONS = (NO_EXPLORING, STRAIGHT)
+SEALED = ("insurance", "crashes", "mortgages", "benefits")
+KNOWN = (
+    "german credit", "credit data", "cards", "hmda", "loans", "telephone", "recidivism", "arrests", "students",
+)  # fmt: skip
+BURN_IN, GROWTH = 20, 1.2
+Rows = NDArray[np.float64]
+Accepted = NDArray[np.bool_]
+Runner = Callable[[History, float, int], Accepted]
+
+
+def start_world(name: str, start: str, seed: int) -> History:
+    """Return a world with the outcomes that a start knows."""
+    world = draw_history(name, seed, HISTORY_ROWS, ARRIVALS)
+    if start == "selected":
+        return world
+    outcomes = np.full(len(world.truth), np.nan)
+    if start == "50 labels":
+        some = np.random.default_rng(seed).permutation(len(outcomes))[:FEW]
+        outcomes[some] = world.truth[some]
+    return world._replace(outcomes=outcomes)
+
+
+def with_belief(rule: int, straight: bool = False) -> Runner:
+    """Return a function that lets the default policy decide, or the same belief without exploring."""
+
+    def run(world: History, cost: float, seed: int) -> Accepted:
+        objective = FiniteHorizon(cost, len(world.y), DISCOUNT)
+        own = BayesianLogistic(selection=False, bent_variance=()) if straight else None
+        policy = FeaturePolicy(own, objective, random_state=seed).fit(world.past, world.outcomes)
+        first = len(policy.reference_)
+        design = policy.model_.design(np.vstack((policy.reference_, world.X)))
+        labels = np.concatenate((np.zeros(first), world.y))
+        gammas = np.array([objective.discount_at(t) for t in range(len(world.y))])
+        accepted = np.zeros(len(world.y), dtype=np.bool_)
+        model = policy.model_
+        table = threshold_table(cost, DISCOUNT)
+        run_online(
+            rule, 1.0 if rule == LENIENT else 0.0, design, labels, np.arange(first, len(design)),
+            np.empty(0, dtype=np.int64), np.full(len(world.y), 0.5), np.arange(first), model.weights_, model.means_,
+            model.covariances_, cost, gammas, *table[1:], True, False, accepted,
+        )  # fmt: skip
+        return accepted
+
+    return run
+
+
+def refitted(make: Callable[[], Any], explore: float) -> Runner:
+    """Return a function for a classifier that is refitted when its labels have grown by a fifth."""
+
+    def run(world: History, cost: float, seed: int) -> Accepted:
+        chances = np.random.default_rng(seed).random(len(world.y))
+        known = ~np.isnan(world.outcomes)
+        rows, labels = list(world.past[known]), list(world.outcomes[known])
+        accepted = np.zeros(len(world.y), dtype=np.bool_)
+        fitted, rates = 0, None
+        for i in range(len(world.y)):
+            if len(labels) >= max(GROWTH * fitted, BURN_IN) and len(set(labels)) == 2:
+                fitted = len(labels)
+                rates = make().fit(np.array(rows), np.array(labels, dtype=np.int64)).predict_proba(world.X)[:, 1]
+            accepted[i] = rates is None or rates[i] > cost or chances[i] < explore
+            if accepted[i]:
+                rows.append(world.X[i])
+                labels.append(world.y[i])
+        return accepted
+
+    return run
+
+
+def vowpal(options: str) -> Runner:
+    """Return a function for a contextual bandit of Vowpal Wabbit with two actions."""
+
+    def run(world: History, cost: float, seed: int) -> Accepted:
+        import vowpalwabbit
+
+        workspace = vowpalwabbit.Workspace(f"--cb_explore_adf {options} -q xa --quiet --random_seed {seed + 1}")
+        chances = np.random.default_rng(seed).random(len(world.y))
+        centre, scale = centre_and_scale(world.past)
+
+        def shared(row: Rows) -> str:
+            z = np.clip(np.nan_to_num((row - centre) / scale), -6.0, 6.0)
+            return "shared |x " + " ".join(f"{j}:{value:.4f}" for j, value in enumerate(z) if value)
+
+        def learn(text: str, accept: bool, loss: float, propensity: float) -> None:
+            label = f"0:{loss:.6f}:{max(propensity, 0.01):.6f} "
+            workspace.learn([text, f"{label if accept else ''}|a accept", f"{'' if accept else label}|a reject"])
+
+        known = ~np.isnan(world.outcomes)
+        for row, outcome in zip(world.past[known], world.outcomes[known], strict=True):
+            learn(shared(row), True, cost - outcome, 1.0)
+        accepted = np.zeros(len(world.y), dtype=np.bool_)
+        for i, row in enumerate(world.X):
+            text = shared(row)
+            propensity = workspace.predict([text, "|a accept", "|a reject"])[0]
+            accepted[i] = chances[i] < propensity
+            if accepted[i]:
+                learn(text, True, cost - world.y[i], propensity)
+            else:
+                learn(text, False, 0.0, 1.0 - propensity)
+        workspace.finish()
+        return accepted
+
+    return run
+
+
+def runners() -> dict[str, Runner]:
+    """Return every policy of the study by name."""
+    from lightgbm import LGBMClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    def trees() -> Any:
+        return LGBMClassifier(n_estimators=60, num_leaves=8, learning_rate=0.08, verbose=-1, n_jobs=1)
+
+    def regression() -> Any:
+        imputer = SimpleImputer(keep_empty_features=True)
+        return make_pipeline(imputer, StandardScaler(), LogisticRegression(max_iter=500))
+
+    return {
+        OURS: with_belief(LENIENT),
+        NO_EXPLORING: with_belief(GREEDY),
+        STRAIGHT: with_belief(LENIENT, straight=True),
+        "VW SquareCB": vowpal("--squarecb"),
+        "VW bag": vowpal("--bag 5"),
+        "VW ε-greedy": vowpal("--epsilon 0.05"),
+        "VW RegCB": vowpal("--regcb"),
+        "LightGBM": refitted(trees, 0.0),
+        "LightGBM + 5%": refitted(trees, 0.05),
+        "logistic + 5%": refitted(regression, 0.05),
+        SCORECARD: lambda world, cost, seed: world.card,
+        "accept everyone": lambda world, cost, seed: np.ones(len(world.y), dtype=np.bool_),
+    }
+
+
+def run_one(name: str, cost: float, start: str, seed: int, policies: dict[str, Runner]) -> dict[str, Any]:
+    """Return what every policy earned in one world."""
+    world = start_world(name, start, seed)
+    worth = DISCOUNT ** np.arange(len(world.y)) * (world.y - cost)
+    earned = {
+        policy: float(worth[run(world, cost, seed)].sum())
+        for policy, run in policies.items()
+        if policy != SCORECARD or start == "selected"
+    }
+    return {"data": name, "cost": cost, "start": start, "seed": seed, "arrivals": len(world.y), "earned": earned}
+
+
+def cells(runs: list[dict[str, Any]]) -> dict[tuple[str, str, float], dict[str, Rows]]:
+    """Return the rewards of each policy by start, data set and break-even."""
+    result: dict[tuple[str, str, float], dict[str, list[float]]] = {}
+    for run in runs:
+        policies = result.setdefault((run["start"], run["data"], run["cost"]), {})
+        for policy, reward in run["earned"].items():
+            policies.setdefault(policy, []).append(reward)
+    return {key: {policy: np.array(each) for policy, each in cell.items()} for key, cell in result.items()}
+
+
+def lead(ours: Rows, other: Rows) -> tuple[float, float]:
+    """Return how much more ours earned, with the half-width of the paired 95% interval."""
+    return float((ours - other).mean()), half_width(ours - other)
+
+
+def tables(runs: list[dict[str, Any]]) -> str:
+    """Return the results as Markdown."""
+    by_cell = cells(runs)
+    lines = []
+    for start in STARTS:
+        mine = {key: cell for key, cell in by_cell.items() if key[0] == start}
+        if not mine:
+            continue
+        policies = list(next(iter(mine.values())))
+        seeds = sorted({len(cell[OURS]) for cell in mine.values()})
+        lines += [
+            f"## Start: {start}\n",
+            f"{len(mine)} cells with {'–'.join(map(str, sorted({seeds[0], seeds[-1]})))} runs each. Sums of the means "
+            "over the cells; leads are paired, with the half-width of their 95% interval.\n",
+            "| policy | reward | lead of lenience | ahead / level / behind | sealed |",
+            "|---|---:|---:|---:|---:|",
+        ]  # fmt: skip
+        for policy in policies:
+            leads = {key: lead(cell[OURS], cell[policy]) for key, cell in mine.items()}
+            total = sum(float(cell[policy].mean()) for cell in mine.values())
+            if policy == OURS:
+                lines.append(f"| **{policy}** | **{total:,.0f}** | | | |")
+                continue
+            half = float(np.sqrt(sum(h * h for _, h in leads.values())))
+            sealed = {key: one for key, one in leads.items() if key[1] in SEALED}
+            lines.append(
+                f"| {policy} | {total:,.0f} | {sum(one for one, _ in leads.values()):+,.1f} ± {half:.1f} "
+                f"| {_counts(leads)} | {_counts(sealed)} |"
+            )
+        lines += [
+            "\n| data | break-even | lenience | best baseline | lead | no exploring | straight model |",
+            "|---|---:|---:|---|---:|---:|---:|",
+        ]
+        for (_, data, cost), cell in mine.items():
+            others = [policy for policy in cell if policy not in (OURS, *ABLATIONS)]
+            best = max(others, key=lambda policy: float(cell[policy].mean()))
+            texts = [_text(*lead(cell[OURS], cell[policy])) for policy in (best, *ABLATIONS)]
+            mark = " (sealed)" if data in SEALED else ""
+            lines.append(
+                f"| {data}{mark} | {cost} | {cell[OURS].mean():.1f} | {best}, {cell[best].mean():.1f} | "
+                + " | ".join(texts) + " |"
+            )  # fmt: skip
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _counts(leads: dict[Any, tuple[float, float]]) -> str:
+    ahead = sum(one > half for one, half in leads.values())
+    behind = sum(one < -half for one, half in leads.values())
+    return f"{ahead} / {len(leads) - ahead - behind} / {behind}"
+
+
+def _text(one: float, half: float) -> str:
+    text = f"{one:+.1f} ± {half:.1f}"
+    return f"**{text}**" if one < -half else text
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Run what is missing and write the tables."""
+    parser = ArgumentParser("python -m research starts", description=__doc__)
+    parser.add_argument("output", nargs="?", type=Path, default=PAGE, help="the Markdown file to write")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--minutes", type=float, default=600.0, help="begin no further run after so many minutes")
+    given = parser.parse_args(arguments)
+    store = given.output.with_suffix(".json")
+    runs = json.loads(store.read_text("utf-8")) if store.is_file() else []
+    done = {(run["data"], run["cost"], run["start"], run["seed"]) for run in runs}
+    policies, began = runners(), time.monotonic()
+    sets = [one for name in (*SEALED, *KNOWN) for one in DATASETS if one.name == name and one.available]
+    todo = [
+        (one.name, cost, start, seed)
+        for seed in range(given.seeds)
+        for start in ("selected", "50 labels", "cold")
+        for one in sets
+        for cost in one.costs
+    ]
+    for key in todo:
+        if key in done:
+            continue
+        if time.monotonic() - began > 60.0 * given.minutes:
+            break
+        spent = time.process_time()
+        runs.append(run_one(*key, policies))
+        store.write_text(json.dumps(runs), "utf-8")
+        print(*key, f"{time.process_time() - spent:.1f} s", file=sys.stderr, flush=True)
+    text = (__doc__ or "").replace(":mod:", "")
+    given.output.write_text(
+        f"# Three starts\n\nWritten by `python -m research starts`. {text}\n{tables(runs)}", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -50,7 +50,7 @@ KNOWN = (
 BURN_IN, GROWTH = 20, 1.2
 Rows = NDArray[np.float64]
 Accepted = NDArray[np.bool_]
-Runner = Callable[[History, float, int], Accepted]
+Runner = Callable[[History, float, int], dict[str, Accepted]]  # several policies may share a fit
 
 
 def start_world(name: str, start: str, seed: int) -> History:
@@ -65,34 +65,34 @@ def start_world(name: str, start: str, seed: int) -> History:
     return world._replace(outcomes=outcomes)
 
 
-def with_belief(rule: int, straight: bool = False) -> Runner:
+def with_beliefs(rules: dict[str, int], straight: bool = False) -> Runner:
     """Return a function that lets the default policy decide, or the same belief without exploring."""
 
-    def run(world: History, cost: float, seed: int) -> Accepted:
+    def run(world: History, cost: float, seed: int) -> dict[str, Accepted]:
         objective = FiniteHorizon(cost, len(world.y), DISCOUNT)
         own = BayesianLogistic(selection=False, bent_variance=()) if straight else None
         policy = FeaturePolicy(own, objective, random_state=seed).fit(world.past, world.outcomes)
-        first = len(policy.reference_)
-        design = policy.model_.design(np.vstack((policy.reference_, world.X)))
+        first, model = len(policy.reference_), policy.model_
+        design = model.design(np.vstack((policy.reference_, world.X)))
         labels = np.concatenate((np.zeros(first), world.y))
         gammas = np.array([objective.discount_at(t) for t in range(len(world.y))])
-        accepted = np.zeros(len(world.y), dtype=np.bool_)
-        model = policy.model_
         table = threshold_table(cost, DISCOUNT)
-        run_online(
-            rule, 1.0 if rule == LENIENT else 0.0, design, labels, np.arange(first, len(design)),
-            np.empty(0, dtype=np.int64), np.full(len(world.y), 0.5), np.arange(first), model.weights_, model.means_,
-            model.covariances_, cost, gammas, *table[1:], True, False, accepted,
-        )  # fmt: skip
+        accepted = {name: np.zeros(len(world.y), dtype=np.bool_) for name in rules}
+        for name, rule in rules.items():
+            run_online(
+                rule, 1.0 if rule == LENIENT else 0.0, design, labels, np.arange(first, len(design)),
+                np.empty(0, dtype=np.int64), np.full(len(world.y), 0.5), np.arange(first), model.weights_,
+                model.means_, model.covariances_, cost, gammas, *table[1:], True, False, accepted[name],
+            )  # fmt: skip
         return accepted
 
     return run
 
 
-def refitted(make: Callable[[], Any], explore: float) -> Runner:
+def refitted(name: str, make: Callable[[], Any], explore: float) -> Runner:
     """Return a function for a classifier that is refitted when its labels have grown by a fifth."""
 
-    def run(world: History, cost: float, seed: int) -> Accepted:
+    def run(world: History, cost: float, seed: int) -> dict[str, Accepted]:
         chances = np.random.default_rng(seed).random(len(world.y))
         known = ~np.isnan(world.outcomes)
         rows, labels = list(world.past[known]), list(world.outcomes[known])
@@ -106,49 +106,62 @@ def refitted(make: Callable[[], Any], explore: float) -> Runner:
             if accepted[i]:
                 rows.append(world.X[i])
                 labels.append(world.y[i])
-        return accepted
+        return {name: accepted}
 
     return run
 
 
-def vowpal(options: str) -> Runner:
-    """Return a function for a contextual bandit of Vowpal Wabbit with two actions."""
+def vowpals(options: dict[str, str]) -> Runner:
+    """Return a function for contextual bandits of Vowpal Wabbit with two actions."""
 
-    def run(world: History, cost: float, seed: int) -> Accepted:
-        import vowpalwabbit
-
-        workspace = vowpalwabbit.Workspace(f"--cb_explore_adf {options} -q xa --quiet --random_seed {seed + 1}")
-        chances = np.random.default_rng(seed).random(len(world.y))
+    def run(world: History, cost: float, seed: int) -> dict[str, Accepted]:
         centre, scale = centre_and_scale(world.past)
-
-        def shared(row: Rows) -> str:
-            z = np.clip(np.nan_to_num((row - centre) / scale), -6.0, 6.0)
-            return "shared |x " + " ".join(f"{j}:{value:.4f}" for j, value in enumerate(z) if value)
-
-        def learn(text: str, accept: bool, loss: float, propensity: float) -> None:
-            label = f"0:{loss:.6f}:{max(propensity, 0.01):.6f} "
-            workspace.learn([text, f"{label if accept else ''}|a accept", f"{'' if accept else label}|a reject"])
-
         known = ~np.isnan(world.outcomes)
-        for row, outcome in zip(world.past[known], world.outcomes[known], strict=True):
-            learn(shared(row), True, cost - outcome, 1.0)
-        accepted = np.zeros(len(world.y), dtype=np.bool_)
-        for i, row in enumerate(world.X):
-            text = shared(row)
-            propensity = workspace.predict([text, "|a accept", "|a reject"])[0]
-            accepted[i] = chances[i] < propensity
-            if accepted[i]:
-                learn(text, True, cost - world.y[i], propensity)
-            else:
-                learn(text, False, 0.0, 1.0 - propensity)
-        workspace.finish()
-        return accepted
+
+        def shared(rows: Rows) -> list[str]:
+            scaled = np.clip(np.nan_to_num((rows - centre) / scale), -6.0, 6.0)
+            return ["shared |x " + " ".join(f"{j}:{z:.4f}" for j, z in enumerate(row) if z) for row in scaled]
+
+        past, coming = shared(world.past[known]), shared(world.X)
+        return {
+            name: _vowpal(option, past, cost - world.outcomes[known], coming, cost - world.y, seed)
+            for name, option in options.items()
+        }
 
     return run
 
 
-def runners() -> dict[str, Runner]:
-    """Return every policy of the study by name."""
+def _vowpal(options: str, past: list[str], losses: Rows, coming: list[str], to_come: Rows, seed: int) -> Accepted:
+    import vowpalwabbit
+
+    workspace = vowpalwabbit.Workspace(f"--cb_explore_adf {options} -q xa --quiet --random_seed {seed + 1}")
+    chances = np.random.default_rng(seed).random(len(coming))
+
+    def learn(text: str, accept: bool, loss: float, propensity: float) -> None:
+        label = f"0:{loss:.6f}:{max(propensity, 0.01):.6f} "
+        workspace.learn([text, f"{label if accept else ''}|a accept", f"{'' if accept else label}|a reject"])
+
+    for text, loss in zip(past, losses, strict=True):
+        learn(text, True, loss, 1.0)
+    accepted = np.zeros(len(coming), dtype=np.bool_)
+    for i, text in enumerate(coming):
+        propensity = workspace.predict([text, "|a accept", "|a reject"])[0]
+        accepted[i] = chances[i] < propensity
+        if accepted[i]:
+            learn(text, True, to_come[i], propensity)
+        else:
+            learn(text, False, 0.0, 1.0 - propensity)
+    workspace.finish()
+    return accepted
+
+
+def fixed(world: History, cost: float, seed: int) -> dict[str, Accepted]:
+    """Return what the rules that never learn accept."""
+    return {SCORECARD: world.card, "accept everyone": np.ones(len(world.y), dtype=np.bool_)}
+
+
+def runners() -> list[Runner]:
+    """Return every policy of the study."""
     from lightgbm import LGBMClassifier
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
@@ -162,29 +175,32 @@ def runners() -> dict[str, Runner]:
         imputer = SimpleImputer(keep_empty_features=True)
         return make_pipeline(imputer, StandardScaler(), LogisticRegression(max_iter=500))
 
-    return {
-        OURS: with_belief(LENIENT),
-        NO_EXPLORING: with_belief(GREEDY),
-        STRAIGHT: with_belief(LENIENT, straight=True),
-        "VW SquareCB": vowpal("--squarecb"),
-        "VW bag": vowpal("--bag 5"),
-        "VW ε-greedy": vowpal("--epsilon 0.05"),
-        "VW RegCB": vowpal("--regcb"),
-        "LightGBM": refitted(trees, 0.0),
-        "LightGBM + 5%": refitted(trees, 0.05),
-        "logistic + 5%": refitted(regression, 0.05),
-        SCORECARD: lambda world, cost, seed: world.card,
-        "accept everyone": lambda world, cost, seed: np.ones(len(world.y), dtype=np.bool_),
-    }
+    return [
+        with_beliefs({OURS: LENIENT, NO_EXPLORING: GREEDY}),
+        with_beliefs({STRAIGHT: LENIENT}, straight=True),
+        vowpals(
+            {
+                "VW SquareCB": "--squarecb",
+                "VW bag": "--bag 5",
+                "VW ε-greedy": "--epsilon 0.05",
+                "VW RegCB": "--regcb",
+            }
+        ),
+        refitted("LightGBM", trees, 0.0),
+        refitted("LightGBM + 5%", trees, 0.05),
+        refitted("logistic + 5%", regression, 0.05),
+        fixed,
+    ]
 
 
-def run_one(name: str, cost: float, start: str, seed: int, policies: dict[str, Runner]) -> dict[str, Any]:
+def run_one(name: str, cost: float, start: str, seed: int, policies: Sequence[Runner]) -> dict[str, Any]:
     """Return what every policy earned in one world."""
     world = start_world(name, start, seed)
     worth = DISCOUNT ** np.arange(len(world.y)) * (world.y - cost)
     earned = {
-        policy: float(worth[run(world, cost, seed)].sum())
-        for policy, run in policies.items()
+        policy: float(worth[accepted].sum())
+        for run in policies
+        for policy, accepted in run(world, cost, seed).items()
         if policy != SCORECARD or start == "selected"
     }
     return {"data": name, "cost": cost, "start": start, "seed": seed, "arrivals": len(world.y), "earned": earned}

@@ -293,7 +293,7 @@ class GreedyWithoutLabels(GreedyRule):
 @pytest.mark.parametrize("kind", [WithoutLabels, GreedyWithoutLabels], ids=lambda kind: kind.__name__)
 def test_scikit_learns_own_checks(kind: Any) -> None:
     failed, passed = [], 0
-    for estimator, check in estimator_checks_generator(kind(objective=Discounted(0.45, 0.9))):
+    for estimator, check in estimator_checks_generator(kind(objective=Discounted(0.5, 0.9))):
         try:
             check(estimator)
             passed += 1

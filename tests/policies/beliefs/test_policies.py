@@ -332,3 +332,11 @@ def test_policies_with_two_values_are_marked_and_so_held_to_it() -> None:
         "BayesUCB", "Constant", "DecayingEpsilon", "EpsilonGreedy", "ExploreThenExploit", "Forgetting", "Gittins",
         "Greedy", "KLUCB", "OptimalPolicy", "Persistent",
     }  # fmt: skip
+
+
+def test_exploration_ends_at_its_last_observation_up_to_rounding() -> None:
+    policy = ln.policies.ExploreThenExploit(cost=0.8, explore=20, prior=FLAT)
+    for n, exploring in ((21.0, True), (21.4, True), (21.999999, False), (22.0, False)):
+        assert policy.stop_floor(n) == (-1.0 if exploring else 0.8)
+        assert policy.acceptance(n, 0.5 * n) == float(exploring)
+        assert policy.acceptance(n, 0.9 * n) == 1.0

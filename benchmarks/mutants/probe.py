@@ -24,6 +24,8 @@ class Probe:
         How many faults of the same file each test has noticed: those that noticed many come first, then the fastest.
     path
         A file to write the name of the running test to, so that it is known when the process is ended.
+    most
+        Seconds that a test may take whose time without the fault is not known. None allows any time.
 
     Notes
     -----
@@ -31,8 +33,11 @@ class Probe:
     interrupted in any other way.
     """
 
-    def __init__(self, seconds: dict[str, float] | None, noticed: dict[str, int], path: Path) -> None:
+    def __init__(
+        self, seconds: dict[str, float] | None, noticed: dict[str, int], path: Path, most: int | None = None
+    ) -> None:
         self.seconds = seconds
+        self.most = most
         self.noticed = noticed
         self.path = path
         self.failed = ""
@@ -52,6 +57,8 @@ class Probe:
         self.path.write_text(item.nodeid)
         if self.seconds is not None:
             signal.alarm(int(SLOWER * self.seconds[item.nodeid] + COMPILING))
+        elif self.most is not None:
+            signal.alarm(self.most)
         try:
             return (yield)
         finally:

@@ -37,6 +37,7 @@ LIBRARIES = (
     "sklearn.utils.estimator_checks", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite",
 )  # fmt: skip
 COLLECTING = 300  # seconds that a run may take before its first test
+UNMEASURED = 300  # seconds that a test may take with a fault, if its time without one is not known
 
 
 class Run(NamedTuple):
@@ -61,9 +62,13 @@ class Sandbox:
     folder
         Where to put the copy. If it has one already, only files that changed are copied, and compiled kernels, times
         and calls are used again.
+    measure
+        Whether to run all tests of a file without a fault first. Otherwise, those that were not measured before run in
+        their order, and :meth:`failing` must be asked at the end.
     """
 
-    def __init__(self, root: Path, folder: Path) -> None:
+    def __init__(self, root: Path, folder: Path, measure: bool = True) -> None:
+        self.measure = measure
         for library in LIBRARIES:
             import_module(library)
         self.copy = folder / "copy"
@@ -93,20 +98,39 @@ class Sandbox:
         """Run the tests with a fault in place, first without compiling, up to the first test that notices it."""
         run = Run("passed", "", {}, {})
         with self._cache_for(trial) as cache:
-            for compiled in (False, True):
-                seconds: dict[str, float] = {}
-                for tests in trial.tests:
-                    if tests.compiled == compiled:
-                        seconds |= self._concerned(tests, trial)
-                if not seconds:
-                    continue
-                files = " ".join(sorted({shlex.quote(test.split("::")[0]) for test in seconds}))
-                run = self._run(Tests(files, compiled), cache, seconds, trial)
+            for tests, seconds in self._steps(trial):
+                run = self._run(tests, cache, seconds, trial)
                 if run.result != "passed":
                     by_test = self.noticed.setdefault(trial.path, {})
                     by_test[run.test] = by_test.get(run.test, 0) + 1
                     break
         return run
+
+    def _steps(self, trial: Trial) -> Iterator[tuple[Tests, dict[str, float] | None]]:
+        """Yield the runs for a fault, first without compiling: the measured tests together, then each other list."""
+        for compiled in (False, True):
+            seconds: dict[str, float] = {}
+            others = []
+            for tests in trial.tests:
+                if tests.compiled != compiled:
+                    continue
+                if self.measure or _key(tests) in self.seconds:
+                    seconds |= self._concerned(tests, trial)
+                else:
+                    others.append(tests)
+            if seconds:
+                files = " ".join(sorted({shlex.quote(test.split("::")[0]) for test in seconds}))
+                yield Tests(files, compiled), seconds
+            for tests in others:
+                yield tests, None
+
+    def failing(self) -> list[str]:
+        """Return which of the tests that have noticed a fault fail without one, too."""
+        names = sorted({test for by_test in self.noticed.values() for test in by_test if "::" in test})
+        if not names:
+            return []
+        measured = self._run(Tests(" ".join(map(shlex.quote, names)), True), self.cache, None, None).seconds
+        return [name for name in names if name not in measured]
 
     def _concerned(self, tests: Tests, trial: Trial) -> dict[str, float]:
         """Return the tests that call the faulty function, or all if it is not known, and how long each takes."""
@@ -137,7 +161,7 @@ class Sandbox:
         with self._locks[key]:
             if key in self.seconds:
                 return
-            run = self._run(tests, self.cache, None, None)
+            run = self._run(tests, self.cache, None, None, record=True)
             if not run.seconds and run.result != "passed":
                 raise SystemExit(f"{run.test} fails without a fault")
             if run.result != "passed":
@@ -146,15 +170,22 @@ class Sandbox:
         with self._locks["file"]:
             self.measured_file.write_text(json.dumps([self.seconds, self.calls]))
 
-    def _run(self, tests: Tests, cache: Path, seconds: dict[str, float] | None, trial: Trial | None) -> Run:
-        """Run tests in a child process: with a fault, those in ``seconds``; without, all, noting what they call."""
+    def _run(
+        self,
+        tests: Tests,
+        cache: Path,
+        seconds: dict[str, float] | None,
+        trial: Trial | None,
+        record: bool = False,
+    ) -> Run:
+        """Run tests in a child process, all or those in ``seconds``, and note what they call if that is wanted."""
         report = self.copy.with_name(f"report_{next(self._numbers)}.json")
         current, output = report.with_suffix(".current"), report.with_suffix(".txt")
         noticed = self.noticed.get(trial.path, {}) if trial else {}
         child = os.fork()
         if child == 0:
-            probe = Probe(seconds, noticed, current)
-            recorder = CallRecorder(self.copy) if trial is None else None
+            probe = Probe(seconds, noticed, current, None if trial is None else UNMEASURED)
+            recorder = CallRecorder(self.copy) if record else None
             self._run_here(tests, cache, probe, recorder, trial, report)
         status = os.waitpid(child, 0)[1]
         try:

@@ -24,7 +24,7 @@ COMMANDS = {
     "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",
     "erase": "Erase personal data, by reference or by age, from a running service.",
     "fair": "Compute the best policy under a fairness constraint, its price, and who pays.",
-    "fit": "Estimate the success rate of each segment from past decisions.",
+    "fit": "Estimate success rates from past decisions, by segment or by features.",
     "gittins": "Find the costs up to which a population is worth accepting (Gittins index).",
     "import": "Import past decisions from a file into a policy of a running service.",
     "keys": "Create, list and revoke the API keys of a service.",

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from lenience.cli.economics import economics_options
+from lenience.cli.feature_options import FEATURE_MODELS, feature_options, without_feature_options
 from lenience.cli.options import bold, console, doubt_option, json_option, print_json, table, unit_of
 from lenience.cli.past import PastOptions, history_options, read_past_options
 from lenience.core.formatting import counted, even_percent, plural
 from lenience.core.money import Money
+from lenience.history.beliefs import MODELS
 from lenience.reports.exposure_text import describe_limits, exposure_json
 
 if TYPE_CHECKING:
@@ -23,13 +26,17 @@ MOST_SHOWN = 40
 NARROW = 78  # columns: in a narrower window, numbers may wrap, so that names have room
 
 
-@click.command(short_help="Estimate the success rate of each segment from past decisions.")
-@history_options
+@click.command(short_help="Estimate success rates from past decisions, by segment or by features.")
+@partial(history_options, models=(*MODELS, *FEATURE_MODELS), segment_required=False)
+@feature_options
 @economics_options(required=False)
 @doubt_option
 @json_option
 def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None:
     """Count past decisions in SOURCE (CSV, Parquet, or a table of --connection) and estimate success rates.
+
+    With --segment, success is estimated by segment. With --model logistic or calibrated, it is estimated from features
+    or from your own score, and --output writes the policy to a file.
 
     With --cost, or --gain and --loss, the decision of each segment is shown. Where amounts differ, name the columns of
     gain and loss, or those of the loans' amount, rate and term.
@@ -43,7 +50,17 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         --outcome-time closed --maturing --cost 0.8 --arrivals last-year --discount-rate 0.1
       lenience fit loans.csv --segment grade --accepted approved --outcome repaid --amount amount --rate interest \\
         --term "36 months" --loss-given-default 0.6 --currency $ --arrivals 500 --discount-rate 0.1
+      lenience fit loans.csv --model logistic --feature income --feature purpose --accepted approved \\
+        --outcome repaid --cost 0.8 --arrivals 500 --discount-rate 0.1 --output policy.json
+      lenience fit loans.csv --model calibrated --score pd --trust 200 --accepted approved --outcome repaid \\
+        --cost 0.8 --arrivals 500 --discount-rate 0.1 --output policy.json
     """
+    if options["model"] in FEATURE_MODELS:
+        from lenience.cli.fit_features import fit_by_features
+
+        fit_by_features(as_json, cost, money, **options)
+        return
+    without_feature_options(options)
     past = read_past_options(**options, cost=cost)
     starts = {}
     if past.segments is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -56,7 +56,7 @@ class YearlyArrivals(click.ParamType[float | str]):
             raise InputError("--arrivals", value, f"a number above 0, or {LAST_YEAR}") from None
 
 
-def history_options(command: Command) -> Command:
+def history_options(command: Command, models: Sequence[str] = MODELS, segment_required: bool = True) -> Command:
     """Add the options for past decisions and the meaning of their columns; each command adds its own --cost."""
     for option in (
         click.option("--truths", type=FILE, help="A CSV file of the segment columns and p, the true success rates."),
@@ -66,7 +66,7 @@ def history_options(command: Command) -> Command:
         click.option("--score", "score_columns", multiple=True, help="An ordered segment column, for --model curve."),
         click.option(
             "--model",
-            type=click.Choice(MODELS),
+            type=click.Choice(list(models)),
             default="own",
             show_default=True,
             help="Where beliefs come from; see the documentation of segments.",
@@ -113,7 +113,7 @@ def history_options(command: Command) -> Command:
             "--segment",
             "segment_columns",
             multiple=True,
-            required=True,
+            required=segment_required,
             help="A column that makes segments; may be repeated.",
         ),
         click.argument("source", type=FILE),
@@ -299,7 +299,7 @@ def read_past_options(
     if cost is not None or economics is not None:
         # The volume of the last year is not known before the rows are counted; all options are checked before that.
         assumed = 1.0 if isinstance(arrivals, str) else arrivals
-        problem, late = _problems(cost, discount, assumed, discount_rate, label_delay)
+        problem, late = problems_of(cost, discount, assumed, discount_rate, label_delay)
         if late is not None and label_delay is not None:
             note_units(0.0, [label_delay])
     elif discount is not None or arrivals is not None or discount_rate is not None:
@@ -344,7 +344,7 @@ def read_past_options(
         )
     if isinstance(arrivals, str):
         arrivals = _arrivals_last_year(history)
-        problem, late = _problems(cost, discount, arrivals, discount_rate, label_delay)
+        problem, late = problems_of(cost, discount, arrivals, discount_rate, label_delay)
     for group in floor_group:  # the groups are known once the rows are counted
         if group not in (groups := dict.fromkeys(past.groups.values())):
             raise InputError.unknown_name("--floor-group", group, groups)
@@ -398,7 +398,7 @@ def part_of_a_year(options: Mapping[str, Any]) -> float | None:
     return None if arrivals is None else arrivals * rate / (arrivals + rate)
 
 
-def _problems(
+def problems_of(
     cost: float | None,
     discount: float | None,
     arrivals: float | None,

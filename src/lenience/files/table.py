@@ -298,10 +298,8 @@ def from_columns(
             )
     chosen = list(features) if features else [column for column in columns if column not in (group, time)]
     chosen = [column for column in chosen if column != outcome]
-    identifiers = () if features else tuple(column for column in chosen if _identifies(column, columns[column]))
-    chosen = [column for column in chosen if column not in identifiers]
-    dated_columns = () if features else tuple(column for column in chosen if _dated(columns[column]))
-    chosen = [column for column in chosen if column not in dated_columns]
+    identifiers, dated_columns = ((), ()) if features else _left_out(columns, chosen)
+    chosen = [column for column in chosen if column not in (*identifiers, *dated_columns)]
     if not chosen:
         others = "the outcome and the group" if group and not features else "the outcome"
         raise InputError.because(f"must name at least one column other than {others}", "features", code="missing")
@@ -350,6 +348,18 @@ def from_columns(
         kept=np.flatnonzero(known),
         undated=undated,
     )
+
+
+def left_out_columns(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> list[str]:
+    """Return the columns that make bad features, because they only identify rows or are dates."""
+    return [name for names in _left_out(columns, chosen) for name in names]
+
+
+def _left_out(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the columns that only identify rows, and those of dates."""
+    identifiers = tuple(column for column in chosen if _identifies(column, columns[column]))
+    dates = tuple(column for column in chosen if column not in identifiers and _dated(columns[column]))
+    return identifiers, dates
 
 
 def coded(columns: Mapping[str, Sequence[Any]], chosen: Sequence[str]) -> NDArray[np.float64]:

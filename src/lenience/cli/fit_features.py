@@ -1,0 +1,114 @@
+"""lenience fit with --model logistic or calibrated: a policy with features from past decisions, as a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from lenience.cli.feature_options import TRUST
+from lenience.cli.options import bold, console, print_json, table, unit_of
+from lenience.cli.past import problems_of
+from lenience.cli.progress import announcing
+from lenience.core.errors import InputError
+from lenience.core.formatting import counted, even_percent, percent
+from lenience.core.money import Money
+
+# Options of segments that mean nothing with features, by parameter.
+UNUSED = {
+    "time_column": "--time", "outcome_time_column": "--outcome-time", "maturing": "--maturing", "dates": "--dates",
+    "connection": "--connection", "as_of": "--as-of", "maturity": "--maturity", "half_life": "--half-life",
+    "price_bands": "--price-bands", "strict": "--strict", "group_columns": "--group", "truths": "--truths",
+    "doubt": "--doubt",
+}  # fmt: skip
+
+
+def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: Any) -> None:
+    """Fit the policy, write it if asked to, and print what it learnt."""
+    from lenience.history.feature_fit import fit_features
+
+    for name, option in UNUSED.items():
+        if options[name]:
+            raise InputError.because(
+                f"cannot be combined with --model {options['model']}", option, code="conflicting_fields"
+            )
+    economics, model = options["economics"], options["model"]
+    if cost is None and economics is None:
+        raise InputError.because("needs --cost, or --gain and --loss", "--model", value=model, code="missing")
+    scores = options["score_columns"]
+    if len(scores) > 1 or (model == "calibrated") != bool(scores):
+        raise InputError.because(
+            "must name one column with --model calibrated, and only then", "--score", value=list(scores),
+            code="missing" if not scores else "conflicting_fields",
+        )  # fmt: skip
+    scale = options["score_scale"]
+    if model == "logistic" and (options["trust"] is not None or scale is not None or options["lower_is_better"]):
+        raise InputError.because(
+            "need --model calibrated", ("--trust", "--score-scale", "--lower-is-better"),
+            label="--trust, --score-scale and --lower-is-better", code="conflicting_fields",
+        )  # fmt: skip
+    if isinstance(options["arrivals"], str):
+        raise InputError("--arrivals", options["arrivals"], f"a number above 0 with --model {model}")
+    problem, late = problems_of(
+        cost, options["discount"], options["arrivals"], options["discount_rate"], options["label_delay"]
+    )
+    with announcing("Fitting the model"):
+        fitted = fit_features(
+            options["source"],
+            options["outcome_column"],
+            options["accepted_column"],
+            problem if late is None else late,
+            model,
+            options["feature_columns"],
+            (*options["segment_columns"], *options["category_columns"]),
+            scores[0] if scores else None,
+            scale or "failure",
+            not options["lower_is_better"],
+            TRUST if options["trust"] is None else options["trust"],
+            economics,
+            money.currency,
+            options["success"],
+            options["failure"],
+            options["pending"],
+            options["accepted_value"],
+            options["rejected_value"],
+            options["sheet"],
+        )
+    rule = fitted.policy.to_rule()
+    output = options["output"]
+    if output is not None:
+        fitted.policy.save(output)
+    if as_json:
+        print_json(
+            {
+                "rows": fitted.rows,
+                "accepted": fitted.accepted,
+                "labels": fitted.labels,
+                "model": model,
+                "description": fitted.describe(),
+                "columns": msgspec.to_builtins(list(rule.columns)),
+                "left_out": list(fitted.left_out),
+                "unit": unit_of(cost, money),
+                "accepted_now": fitted.accepted_now,
+                "bands": [band._asdict() for band in fitted.bands],
+                "state_hash": rule.state_hash(),
+                "output": output,
+            }
+        )
+        return
+    out = console()
+    out.print(fitted.describe())
+    out.print()
+    grid = table()
+    for heading in ("expected success", "outcomes", "mean expected", "observed"):
+        grid.add_column(heading, justify="right")
+    for band in fitted.bands:
+        span = f"{even_percent(band.low)} to {even_percent(band.high)}"
+        grid.add_row(span, f"{band.labels:,}", even_percent(band.expected), even_percent(band.observed))
+    out.print(grid)
+    out.print("Expected and observed success of the outcomes that the model learnt from.")
+    out.print(f"Of applicants like these, {percent(fitted.accepted_now)} would be accepted now.")
+    if output is None:
+        out.print("Add --output policy.json to write the policy to a file.")
+    else:
+        out.print(bold("Written:"), f" {output}, with {counted(rule.labels, 'outcome')} learnt.", sep="")

@@ -43,6 +43,17 @@ OFFERS: dict[str, Any] = {
     "offers": {"amount": [500, 5000], "cost": [0.8, 0.8], "currency": "$"},
     "discount": 0.99,
 }
+BY_FEATURES: dict[str, Any] = {
+    "name": "applicants",
+    "objective": {"type": "discounted", "cost": 0.7, "discount": 0.99},
+    "model": {
+        "type": "logistic",
+        "columns": [
+            {"name": "income", "minimum": 0, "maximum": 100},
+            {"name": "region", "type": "category", "values": ["north", "south"]},
+        ],
+    },
+}
 _number = itertools.count()
 
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from lenience import Client, ServiceError
-from serving import SPEC, Postgres, Served, audited, serving, sqlite_file
+from serving import BY_FEATURES, SPEC, Postgres, Served, audited, serving, sqlite_file
 
 KILLS = int(os.environ.get("KILLS", "2"))
 CLIENTS = 4
@@ -41,6 +41,12 @@ class Load:
                         # Successes, so that the segments stay open.
                         client.outcome(made["id"], "success")
                         self.acknowledged[made["id"]] = "success"
+                    features: dict[str, float | str | None] = {"income": 10 + 20 * which, "region": "north"}
+                    applicant = client.decide("applicants", features=features, reference=f"client {which}")
+                    self.acknowledged[applicant["id"]] = "pending" if applicant["decision"] == "accept" else "rejected"
+                    if applicant["decision"] == "accept":
+                        client.outcome(applicant["id"], "success")
+                        self.acknowledged[applicant["id"]] = "success"
                     many = client.decide_batch("cards", [{"segment": "young"}, {"segment": "old"}] * 5)
                     for one in many:
                         self.acknowledged[one["id"]] = "pending" if one["decision"] == "accept" else "rejected"
@@ -61,10 +67,17 @@ class Load:
             thread.join()
 
 
+def create_policies(client: Client) -> None:
+    """Create a policy with segments and one that decides by features, and make them live."""
+    for specification in (SPEC, BY_FEATURES):
+        client.create_policy(specification)
+        client.activate(specification["name"])
+
+
 def check(database: str, url: str, load: Load) -> None:
     """Everything acknowledged is there, and the audit holds."""
     with Client(url, retries=8) as client:
-        stored = {one["id"]: one["status"] for one in client.decisions(policy="cards")}
+        stored = {one["id"]: one["status"] for one in client.decisions()}
     for identity, status in load.acknowledged.items():
         # What was acknowledged as pending may have had an outcome whose answer was lost.
         assert stored[identity] == status or (status == "pending" and stored[identity] == "success")
@@ -85,8 +98,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def test_the_service_is_killed_under_load(database: str) -> None:
     served = Served(database)
     with served.client() as client:
-        client.create_policy(SPEC)
-        client.activate("cards")
+        create_policies(client)
     load = Load(served.url)
     before = 0
     try:
@@ -116,8 +128,7 @@ def test_postgresql_is_killed_under_load() -> None:
             connection.execute(f"ALTER DATABASE {connection.info.dbname} SET synchronous_commit = off")
         with serving(database) as served:
             with served.client() as client:
-                client.create_policy(SPEC)
-                client.activate("cards")
+                create_policies(client)
             load = Load(served.url)
             try:
                 for kill in range(KILLS):
@@ -138,8 +149,7 @@ def test_postgresql_is_killed_under_load() -> None:
 def test_a_full_disk_is_a_503_and_then_it_goes_on(tmp_path: Path) -> None:
     database = sqlite_file(tmp_path)
     with serving(database) as served, served.client() as client:
-        client.create_policy(SPEC)
-        client.activate("cards")
+        create_policies(client)
         client.decide("cards", "young")
         size = max(
             Path(database + ending).stat().st_size for ending in ("", "-wal") if Path(database + ending).exists()

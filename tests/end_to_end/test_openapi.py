@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
 
-from serving import LATE, OFFERS, SPEC, Postgres, Served, audited, serving, sqlite_file
+from serving import BY_FEATURES, LATE, OFFERS, SPEC, Postgres, Served, audited, serving, sqlite_file
 
 if TYPE_CHECKING:
     import schemathesis
@@ -35,10 +35,12 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with serving(database) as made:
         with made.client() as client:
             offers: dict[str, Any] = {"name": "offers", "objective": OFFERS}
-            for specification in (SPEC, LATE, offers):
+            for specification in (SPEC, LATE, offers, BY_FEATURES):
                 client.create_policy(specification)
                 client.activate(specification["name"])
             client.decide("cards", "young")
+            decision = client.decide("applicants", features={"income": 60, "region": "north"})
+            client.outcome(decision["id"], "success")
         yield made
         assert audited(database)["findings"] == []
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, urlsplit
 
+from lenience.client.feature_policies import feature_policy_body
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.core.validation import listed, mapped, real, whole
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from lenience.client.outcomes_import import OutcomesImport
     from lenience.client.portfolio_import import PortfolioImport
     from lenience.files.date_formats import Order
+    from lenience.policies.features.feature_rule import FeatureRule
+    from lenience.policies.features.policy import FeaturePolicy
 
 Json = dict[str, Any]
 Outcome = Literal["success", "failure"]
@@ -120,13 +124,22 @@ class Client:
         self._retries = whole("retries", retries)
         self._reached = False
 
-    def create_policy(self, specification: Mapping[str, Any], *, idempotency_key: str | None = None) -> Json:
+    def create_policy(
+        self,
+        specification: Mapping[str, Any] | FeaturePolicy | FeatureRule,
+        *,
+        name: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Json:
         """Create a version of a policy as a draft.
 
         Parameters
         ----------
-        specification : mapping
-            The policy, as docs/service.md describes it.
+        specification : mapping, FeaturePolicy or FeatureRule
+            The policy, as docs/service.md describes it; or a fitted policy with declared columns, with all that it has
+            learnt.
+        name : str, optional
+            The name of the policy. A fitted policy needs one.
         idempotency_key : str, optional
             The key of the call.
 
@@ -134,9 +147,46 @@ class Client:
         -------
         dict
             The version that was created.
+
+        Raises
+        ------
+        InputError
+            If a fitted policy has no declared columns, or no name is given for it.
         """
-        body = dict(mapped("specification", specification, "a mapping, as the service's documentation describes"))
+        if hasattr(specification, "to_rule") or hasattr(specification, "state_hash"):
+            body = feature_policy_body(specification, name)
+        else:
+            body = dict(mapped("specification", specification, "a mapping, as the service's documentation describes"))
+            if name is not None:
+                body["name"] = name
         return self._post("/v1/policies", body, idempotency_key)
+
+    def download(self, policy: str, version: int | None = None) -> FeaturePolicy:
+        """Return a policy that decides by features, with all that it has learnt, as the library's own object.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        version : int, optional
+            The version; by default the live one, or the newest if none is live.
+
+        Returns
+        -------
+        FeaturePolicy
+            The fitted policy, with an empty log. It decides as the service does.
+
+        Raises
+        ------
+        ServiceError
+            If the version does not decide by features.
+        """
+        from lenience.policies.features.feature_rule import FeatureRule
+        from lenience.policies.features.policy import FeaturePolicy
+
+        path = f"/v1/policies/{_part('policy', policy)}/model"
+        answer = self._get(path, {} if version is None else {"version": version})
+        return FeaturePolicy.from_rule(FeatureRule.from_state(b64decode(answer["state"])))
 
     def activate(self, policy: str, version: int | None = None, *, replaces: int | None = None) -> Json:
         """Make a version live.
@@ -225,7 +275,7 @@ class Client:
         policy: str,
         segment: str | None = None,
         reference: str | None = None,
-        features: Mapping[str, float | str] | None = None,
+        features: Mapping[str, float | str | None] | None = None,
         *,
         offer: Offer | Mapping[str, float] | None = None,
         offers: Sequence[Offer | Mapping[str, float]] | None = None,
@@ -954,7 +1004,7 @@ def _offer(field: str, offer: object) -> Json:
     return dict(mapped(field, offer, OFFER))
 
 
-def _individual(segment: str | None, reference: str | None, features: Mapping[str, float | str] | None) -> Json:
+def _individual(segment: str | None, reference: str | None, features: Mapping[str, float | str | None] | None) -> Json:
     body: Json = {}
     if segment is not None:
         body["segment"] = segment

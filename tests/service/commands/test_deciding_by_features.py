@@ -18,7 +18,7 @@ from lenience.policies import FeatureRule
 from lenience.service.domain.feature_models import FeatureModel, LogisticModel, first_state
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.pooled_models import ModelLabel
-from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.problems import BadRequest, Conflict
 from lenience.service.domain.specification import PolicySpecification, Record
 from lenience.service.queries.audit import audit_connection
 from lenience.service.storage import ledger, schema
@@ -376,3 +376,27 @@ def test_a_prior_needs_ranges(engine: Engine) -> None:
     with pytest.raises(BadRequest) as problem:
         make(engine, {"type": "logistic", "columns": [{"name": "income"}]})
     assert problem.value.field == "model.columns.income"
+
+
+def test_a_protected_feature_needs_consent(engine: Engine) -> None:
+    model = {"type": "logistic", "columns": [{"name": "sex", "type": "category", "values": ["f", "m"]}]}
+    with pytest.raises(BadRequest) as problem:
+        make(engine, model)
+    assert (problem.value.field, problem.value.code) == ("model.columns", "decides_by_protected")
+    assert make(engine, model, decide_by_protected=True)["version"] == 1
+
+
+def test_the_model_of_a_version_can_be_downloaded(engine: Engine) -> None:
+    make(engine)
+    live(engine, 6, known=1.0)
+    answer = engine.queries.model("cards")
+    rule = FeatureRule.from_state(b64decode(answer.state))
+    assert rule.state_hash() == answer.digest
+    decision = decide(engine, {"income": 40})
+    assert rule.decide({"income": 40}).n == decision["belief"]["n"]
+    engine.create(name="plain")
+    with pytest.raises(Conflict) as conflict:
+        engine.queries.model("plain")
+    assert conflict.value.code == "no_feature_model"
+    engine.state("cards", "retired")
+    assert engine.queries.model("cards").version == 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -346,7 +346,10 @@ class Decide:
         assert isinstance(state, FeatureState)
         rule = version.rules[ONLY_SEGMENT]
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else NO_DRAW
-        pending = ledger.pending_rows(chain, version)
+
+        def pending() -> list[Any]:
+            return ledger.pending_rows(chain, version)
+
         return decide_applicant(rule, model, state, inputs, pending, chain.counts, chance, choices, use)
 
     def _shadow(

@@ -346,6 +346,16 @@ class PolicyView(msgspec.Struct, frozen=True):
     fairness: FairnessView | None
 
 
+class ModelAnswer(msgspec.Struct, frozen=True):
+    """What the model of a version knows now: the state in base64, its SHA-256, and the event after which it holds."""
+
+    policy: str
+    version: int
+    at: int
+    digest: str
+    state: str
+
+
 class PolicyEntry(msgspec.Struct, frozen=True):
     """A policy in a list."""
 

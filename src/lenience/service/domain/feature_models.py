@@ -15,7 +15,7 @@ were erased, and a correction of it, teach the model nothing.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -226,12 +226,16 @@ class FeatureModel:
         self,
         state: FeatureState,
         inputs: str,
-        pending: Sequence[Rows],
+        pending: Callable[[], Sequence[Rows]],
         arrivals: int,
         chance: float,
         choices: Sequence[Offer],
     ) -> Decision:
-        """Decide one applicant, given the rows of the pending ones."""
+        """Decide one applicant.
+
+        Similar ones that are pending can only turn an acceptance below the break-even into a rejection. So ``pending``,
+        which returns their rows, is called only there.
+        """
         import numpy as np
 
         from lenience.core.offers import Offers
@@ -239,9 +243,16 @@ class FeatureModel:
         offers: Any = None
         if self.objective.offers is not None and choices:
             offers = [Offers.menu([one.amount for one in choices], [one.cost for one in choices])]
-        waiting = np.array(pending) if len(pending) else np.empty((0, self.encoding.width))
-        chances = np.array([chance])
-        return state.rule.decide_many(self.row(inputs)[None], offers, waiting, arrivals, chances)[0]
+        row, chances = self.row(inputs)[None], np.array([chance])
+        nobody = np.empty((0, self.encoding.width))
+        alone = state.rule.decide_many(row, offers, nobody, arrivals, chances)[0]
+        cost = getattr(alone, "cost", self.objective.cost)
+        if alone.propensity < 1.0 or alone.mean > cost:
+            return alone
+        waiting = pending()
+        if not len(waiting):
+            return alone
+        return state.rule.decide_many(row, offers, np.array(waiting), arrivals, chances)[0]
 
 
 def first_state(spec: FeatureSpec, objective: Objective, explore: float) -> str:

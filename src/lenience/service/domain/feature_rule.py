@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
@@ -36,7 +37,7 @@ def decide_applicant(
     model: FeatureModel,
     state: FeatureState,
     inputs: str,
-    pending: Sequence[object],
+    pending: Callable[[], Sequence[Any]],
     counts: Counts,
     draw: float,
     choices: Sequence[Offer],
@@ -54,8 +55,8 @@ def decide_applicant(
         What the model knows.
     inputs : str
         The applicant's features, as they are stored.
-    pending : sequence of ndarray
-        The design of the accepted applicants without an outcome.
+    pending : callable
+        Returns the rows of the accepted applicants without an outcome, if they are needed.
     counts : Counts
         The counts before the decision.
     draw : float
@@ -66,7 +67,7 @@ def decide_applicant(
         What the policy has used, where it has limits over all segments.
     """
     fitting = _fitting(rule, counts, choices, use)
-    decided = model.decide(state, inputs, pending, counts.arrivals, draw, fitting or choices)  # type: ignore[arg-type]
+    decided = model.decide(state, inputs, pending, counts.arrivals, draw, fitting or choices)
     applicant = Applicant(decided.n, decided.mean, decided.discount or 0.0, decided.pending or 0.0)
     verdict = _verdict(rule, model, decided, choices)
     horizon = model.objective.horizon

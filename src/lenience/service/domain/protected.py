@@ -21,11 +21,20 @@ def decided_by(specification: PolicySpecification) -> list[str]:
     ['race', 'score', 'north']
     """
     names = [feature.name for feature in specification.features]
+    if specification.feature_spec is not None:
+        names += [column.name for column in specification.feature_spec.declared]
     given = [spec if isinstance(spec, SegmentSpec) else SegmentSpec(spec) for spec in specification.segments]
     texts = [text for spec in given for text in (spec.name, spec.group or "")]
     for text in texts:
         names += [SIGNS.split(part, maxsplit=1)[0].strip() for part in PARTS.split(text)]
     return [name for name in dict.fromkeys(names) if name]
+
+
+def _field_of(specification: PolicySpecification, name: str) -> str:
+    """Return the field of a version that has a name which it decides by."""
+    if specification.feature_spec is not None:
+        return "model.columns"
+    return "features" if any(name == feature.name for feature in specification.features) else "segments"
 
 
 def protected_decisions(
@@ -57,7 +66,7 @@ def protected_decisions(
         names,
         attributes,
         decide_by_protected=bool(specification.decide_by_protected),
-        field="features" if any(shown == feature.name for feature in specification.features) else "segments",
+        field=_field_of(specification, shown),
         monitor="monitored in each decision",
         allow='"decide_by_protected": true to the policy',
     )

@@ -14,6 +14,7 @@ from lenience.service.commands.outcomes import Expire, ExpiryRequest
 from lenience.service.domain.answers import (
     ExpiryAnswer,
     ImportAnswer,
+    ModelAnswer,
     PoliciesAnswer,
     PolicyView,
     SolveAnswer,
@@ -76,6 +77,14 @@ async def show_policy(name: PolicyName, request: Req, version: VersionNumber = N
     service = request.app.state.service
     policy: PolicyView = await service.ask(lambda: service.queries.policy(name, version))
     return policy
+
+
+@get("/policies/{name:str}/model", opt={"role": "read"}, responses=documented(404, 409), tags=["policies"])
+async def show_model(name: PolicyName, request: Req, version: VersionNumber = None) -> ModelAnswer:
+    """Return what a model that decides by features knows now, so that the library can go on with it."""
+    service = request.app.state.service
+    model: ModelAnswer = await service.ask(lambda: service.queries.model(name, version))
+    return model
 
 
 @changing("/policies/{name:str}/activate", "admin", "policies")
@@ -141,4 +150,4 @@ async def _change(
     return answered(await request.app.state.service.perform(command))
 
 
-HANDLERS = [create_policy, list_policies, show_policy, activate, shadow, retire, expire, import_decisions]
+HANDLERS = [create_policy, list_policies, show_policy, show_model, activate, shadow, retire, expire, import_decisions]

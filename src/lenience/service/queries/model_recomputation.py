@@ -319,10 +319,16 @@ class ModelRecomputation:
         line = self._timelines[use.segment]
         line.advance(use.timeline)
         inputs, _ = self._inputs(connection, event.id)
-        pending = self._pending(connection, line, use.version, model)
-        if inputs is None or pending is None or state is None:
+        if inputs is None or state is None:
             self.decisions_not_recomputed += 1
             return
+        erased = []
+
+        def pending() -> list[Any]:
+            rows = self._pending(connection, line, use.version, model)
+            erased.append(rows is None)
+            return rows or []
+
         rule = version.rules[ONLY_SEGMENT]
         chance = draw(self._hash_before(connection, use), event.id) if rule.exploration_floor > 0 else NO_DRAW
         overall = event.overall if one is event else None
@@ -330,7 +336,9 @@ class ModelRecomputation:
         verdict, applicant = decide_applicant(
             *(rule, model, state, inputs, pending, counts, chance, event.offers, overall)
         )
-        if not applicant.close_to(one.applicant) or not same_verdict(verdict, stated):
+        if any(erased):
+            self.decisions_not_recomputed += 1
+        elif not applicant.close_to(one.applicant) or not same_verdict(verdict, stated):
             self.report(
                 use.where,
                 f"it states an expected success rate of {one.applicant.mean:.6g} (evidence {one.applicant.n:.6g}) and "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from base64 import b64encode
 from typing import Any
 
 import msgspec
@@ -16,6 +17,7 @@ from lenience.service.domain.answers import (
     DecisionView,
     HistoryEntry,
     ImportedFrom,
+    ModelAnswer,
     OfferAnswer,
     PoliciesAnswer,
     PolicyEntry,
@@ -41,6 +43,7 @@ from lenience.service.domain.events import (
     read,
 )
 from lenience.service.domain.feature_cells import unknown_value_warnings
+from lenience.service.domain.feature_models import FeatureState
 from lenience.service.domain.feature_rule import (
     applicant_belief,
     applicant_principal_reasons,
@@ -51,7 +54,7 @@ from lenience.service.domain.monitored import NOTHING_MONITORED
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.open_loans import decode_open_loans, with_open_loans
 from lenience.service.domain.overall import OverallUse, period_name
-from lenience.service.domain.problems import NotFound, unknown_decision
+from lenience.service.domain.problems import Conflict, NotFound, unknown_decision
 from lenience.service.domain.reason_parts import evidence_words
 from lenience.service.domain.reasons import overruled, principal_reasons, what_would_change
 from lenience.service.domain.rule import Counts, SegmentRule, with_borrowed
@@ -63,6 +66,7 @@ from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import read_overall_use
+from lenience.service.storage.model_states import last_state, read_model_states
 from lenience.service.storage.monitored_rows import read_monitored
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.references import few, under
@@ -151,6 +155,30 @@ class Queries:
             imports=[one.view() for one in imports.values()],
             fairness=fairness_view(version.fairness),
         )
+
+    def model(self, name: str, number: int | None = None) -> ModelAnswer:
+        """Return what the model with features of the given version, or of the active one, knows now.
+
+        A version that does not learn answers with the state that was stored last, or from which it would start.
+        """
+        with self.store.read() as connection:
+            record = self.registry.load(connection, name)
+            shown = number or (record.active.number if record.active else max(record.states))
+            version = self.registry.version(connection, record.id, shown)
+            model = version.feature_model
+            if model is None:
+                raise Conflict(
+                    f"version {shown} of {name!r} does not decide by features, so it has no model to download",
+                    code="no_feature_model",
+                )
+            if shown in record.learning:
+                known = read_model_states(connection, record, self.registry.model_states.get(record.id))
+                at, state = known.at, known.states[shown]
+            else:
+                at, text = last_state(connection, record.id, shown) or (0, None)
+                state = model.start({}) if text is None else model.restore(text)
+        assert isinstance(state, FeatureState)
+        return ModelAnswer(name, shown, at, state.digest(), b64encode(state.rule.state()).decode())
 
     def decision(self, identity: str) -> DecisionView:
         """Return a decision with its grounds, the value of continuing, and what would have changed it."""

@@ -102,14 +102,19 @@ def first_label(connection: Connection, chain: int, decision: str) -> int | None
 
 def stored_state(connection: Connection, policy: int, version: int, until: int = 1 << 62) -> tuple[int, str]:
     """Return the newest stored state of a version up to an event, and the event after which it holds."""
+    stored = last_state(connection, policy, version, until)
+    if stored is None:
+        raise RuntimeError(f"version {version} has no stored model state: run lenience audit")
+    return stored
+
+
+def last_state(connection: Connection, policy: int, version: int, until: int = 1 << 62) -> tuple[int, str] | None:
+    """Return the same, or None if nothing is stored."""
     table = schema.model_state
     own = (table.c.policy_id == policy) & (table.c.version == version) & (table.c.seq <= until)
-    row = connection.execute(
-        select(table.c.seq, table.c.body).where(own).order_by(table.c.seq.desc()).limit(1)
-    ).one_or_none()
-    if row is None:
-        raise RuntimeError(f"version {version} has no stored model state: run lenience audit")
-    return row.seq, row.body
+    query = select(table.c.seq, table.c.body).where(own).order_by(table.c.seq.desc()).limit(1)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else (row.seq, row.body)
 
 
 def segment_outcomes(connection: Connection, policy: int) -> dict[str, tuple[int, int]]:

@@ -1,0 +1,49 @@
+"""A policy with features goes from the library to the service and back, over HTTP."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import httpx
+import pytest
+
+from lenience import Client, Discounted, FeaturePolicy, InputError, ServiceError
+from lenience.models import FeatureColumn
+from serving import SPEC, Served
+
+COLUMNS = [FeatureColumn("income", minimum=0, maximum=100), FeatureColumn("region", "category", values=("n", "s"))]
+
+
+def test_a_fitted_policy_is_served_and_downloaded(served: Served, client: Client, http: httpx.Client) -> None:
+    rng = random.Random(4)
+    past: list[dict[str, Any]] = [
+        {"income": round(rng.uniform(0, 100), 1), "region": rng.choice("ns")} for _ in range(60)
+    ]
+    repaid = [float(rng.random() < 0.4 + 0.005 * one["income"]) for one in past]
+    policy = FeaturePolicy(
+        objective=Discounted(cost=0.7, discount=0.99), columns=COLUMNS, refresh=False, random_state=1
+    )
+    policy.fit(past, repaid)
+    with pytest.raises(InputError):
+        client.create_policy(policy)
+    client.create_policy(policy, name="fitted")
+    client.activate("fitted")
+    assert client.download("fitted").to_rule().state_hash() == policy.to_rule().state_hash()
+    for one in past[:12]:
+        same = bool(policy.decide([one])[0])
+        decision = client.decide("fitted", features=one, reference="someone")
+        assert (decision["decision"] == "accept") == same
+        assert decision["belief"]["n"] == policy.log_[-1].n
+        if same:
+            client.outcome(decision["id"], "success")
+            policy.observe([one], [True], [1], arrivals=policy.latest_)
+    assert client.download("fitted").to_rule().state_hash() == policy.to_rule().state_hash()
+    page = http.get("/policies/fitted").text
+    assert "Expected and actual success rates" in page
+    assert 'name="feature:income"' in page
+    assert http.get(f"/decisions/{decision['id']}").status_code == 200
+    client.create_policy({**SPEC, "name": "plain"})
+    with pytest.raises(ServiceError) as error:
+        client.download("plain")
+    assert (error.value.status, error.value.code) == (409, "no_feature_model")

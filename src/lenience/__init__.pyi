@@ -30,8 +30,8 @@ from .core.objective import Objective as Objective
 from .core.offers import Offer as Offer
 from .core.offers import Offers as Offers
 from .core.protocols import Policy as Policy
-from .history.fit import History as History
 from .history.fit import fit_history as fit_history
+from .history.history import History as History
 from .objectives.average_reward import AverageReward as AverageReward
 from .objectives.delayed import Delayed as Delayed
 from .objectives.discounted import Discounted as Discounted

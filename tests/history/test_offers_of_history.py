@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from lenience import Belief, Discounted, InputError, MixtureBelief, Offer, Offers
 from lenience.history import economics
-from lenience.history.fit import History, fit_history
+from lenience.history.fit import fit_history
+from lenience.history.history import History
 from rejections import rejected
 
 pa = pytest.importorskip("pyarrow")

@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from lenience.core.errors import InputError
 from lenience.history.beliefs import ordered
-from lenience.history.fit import SEPARATOR, History
+from lenience.history.history import History
+from lenience.history.segment_history import SEPARATOR
 
 
 def uneven_decisions_warning(history: History, accepts: Mapping[str, bool]) -> str | None:

@@ -27,7 +27,8 @@ import msgspec
 
 from lenience.core.formatting import even_percent, percent
 from lenience.core.money import Money
-from lenience.history.fit import History, SegmentHistory
+from lenience.history.history import History
+from lenience.history.segment_history import SegmentHistory
 from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
 from lenience.segments.segments import Segment

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from lenience.files.date_formats import Order
     from lenience.files.economics import Economics
     from lenience.history.beliefs import Fitted
-    from lenience.history.fit import History
     from lenience.history.group_mix import GroupMix
+    from lenience.history.history import History
     from lenience.history.past_columns import PastColumns
     from lenience.objectives.discounted import Discounted
     from lenience.segments.exposure_limits import Exposure
@@ -470,7 +470,7 @@ def _to_type(history: History) -> list[str]:
 def _truths(path: Path, history: History) -> dict[str, float]:
     """Read true success rates by segment from a file with the segment columns and p."""
     from lenience.files.columns import read_columns
-    from lenience.history.fit import SEPARATOR
+    from lenience.history.segment_history import SEPARATOR
 
     try:
         columns = read_columns(path)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lenience.analysis.fair_optimum import FairOptimum, PriceOfFairness
     from lenience.analysis.fairness import ConstraintCost
     from lenience.analysis.ignored_delay import Ignored
-    from lenience.history.fit import History
+    from lenience.history.history import History
     from lenience.segments.exposure_limits import Exposure
 
 Result = TypeVar("Result")

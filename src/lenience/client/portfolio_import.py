@@ -25,7 +25,7 @@ from lenience.files.columns import read_columns
 from lenience.files.date_formats import Order, read_dates
 from lenience.files.outcome_words import merge_words, suggest_value
 from lenience.files.vocabulary import FAILURE, MISSING, NO, SUCCESS, YES, is_missing
-from lenience.history.fit import SEPARATOR
+from lenience.history.segment_history import SEPARATOR
 
 MOST_NAMED = 10  # problems that are named
 OFFER_FIELDS = ("amount", "cost", "gain", "loss", "rate", "term", "loss_given_default", "funding_rate")

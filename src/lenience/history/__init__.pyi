@@ -1,1 +1,1 @@
-from .fit import SegmentHistory as SegmentHistory
+from .segment_history import SegmentHistory as SegmentHistory

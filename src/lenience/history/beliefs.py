@@ -17,8 +17,9 @@ import msgspec
 
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
-from lenience.history.fit import History, SegmentHistory
+from lenience.history.history import History
 from lenience.history.maturing import Maturing
+from lenience.history.segment_history import SegmentHistory
 from lenience.models.curve import Curve
 from lenience.models.from_history import FromHistory, SelectiveLabelsWarning
 from lenience.models.own_counts import JEFFREYS, UNIFORM, OwnCounts

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lenience.history.fit import SEPARATOR, History
+from lenience.history.history import History
 from lenience.history.past import read_past
 from lenience.history.past_columns import PastColumns
+from lenience.history.segment_history import SEPARATOR
 
 
 class GroupMix(msgspec.Struct, frozen=True):

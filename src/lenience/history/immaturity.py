@@ -21,7 +21,7 @@ from lenience.history.statuses import GivenWords
 from lenience.models.maturing import TimingCurves
 
 if TYPE_CHECKING:
-    from lenience.history.fit import SegmentHistory
+    from lenience.history.segment_history import SegmentHistory
 
 NOTABLE = 0.01  # a smaller difference of rates is not worth a warning
 MOST_PENDING = 0.05  # of decisions that count as complete

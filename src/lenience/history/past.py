@@ -17,9 +17,11 @@ import msgspec
 
 from lenience.core.errors import InputError
 from lenience.history.beliefs import Fitted, fit_model, ordered
-from lenience.history.fit import History, SegmentHistory, fit_history
+from lenience.history.fit import fit_history
+from lenience.history.history import History
 from lenience.history.past_columns import CELL, EVERYONE, DividedColumn, PastColumns
 from lenience.history.past_rows import groups_of_rows, mean_scores, prepared_table
+from lenience.history.segment_history import SegmentHistory
 from lenience.models.own_counts import UNIFORM
 
 if TYPE_CHECKING:

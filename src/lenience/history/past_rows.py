@@ -18,8 +18,9 @@ from lenience.core.errors import InputError
 from lenience.files.source import without_engine_warnings
 from lenience.history.beliefs import BAND, ordered
 from lenience.history.date_columns import date_column
-from lenience.history.fit import SEPARATOR, History
+from lenience.history.history import History
 from lenience.history.past_columns import CELL, EVERYONE, DividedColumn, PastColumns
+from lenience.history.segment_history import SEPARATOR
 from lenience.history.statuses import BAD, FALSE, TRUE, GivenWords, decision_codes, outcome_codes, trimmed
 
 if TYPE_CHECKING:

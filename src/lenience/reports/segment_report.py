@@ -22,7 +22,7 @@ from lenience.core.errors import InputError
 from lenience.core.formatting import amount, count, counted, even_percent, percent, plural
 from lenience.core.money import Money
 from lenience.core.validation import having
-from lenience.history.fit import History
+from lenience.history.history import History
 from lenience.models.protocol import Shrinkage
 from lenience.policies.beliefs.offers import offers_of
 from lenience.policies.beliefs.optimal import OptimalPolicy

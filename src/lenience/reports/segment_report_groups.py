@@ -9,7 +9,7 @@ from lenience.analysis.fairness import ConstraintCost, GroupFate
 from lenience.analysis.status_quo import CAVEAT, StatusQuoComparison, describe_status_quo
 from lenience.core.formatting import even_percent
 from lenience.core.money import Money
-from lenience.history.fit import History
+from lenience.history.history import History
 from lenience.reports.views import ReportTable, Section, TableCell
 from lenience.segments.segments import Segments
 from lenience.segments.small_starts import StarterGroup

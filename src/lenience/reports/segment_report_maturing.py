@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lenience.core.formatting import count, counted, even_percent
-from lenience.history.fit import History
+from lenience.history.history import History
 from lenience.history.maturing import FLAT, Maturing
 from lenience.reports.timing_figures import timing_figures, weight_figures
 from lenience.reports.views import ReportTable, Section, TableCell

@@ -26,10 +26,11 @@ from lenience.files.economics import GAIN, LOSS, with_economics
 from lenience.files.source import without_engine_warnings
 from lenience.history import past, past_rows
 from lenience.history.beliefs import BAND
-from lenience.history.fit import SEPARATOR, History
+from lenience.history.history import History
 from lenience.history.past import PastSegments
 from lenience.history.past_columns import PastColumns
 from lenience.history.past_rows import KnownOutcome
+from lenience.history.segment_history import SEPARATOR
 from lenience.service.domain import limits
 from lenience.service.domain.feature_cells import Feature, names_of
 

@@ -37,7 +37,7 @@ from lenience.dashboard.wizard.plan import (
     starting,
     untouched_score,
 )
-from lenience.history.fit import History
+from lenience.history.history import History
 from lenience.reports.timing_figures import timing_figures, weight_figures
 from lenience.service.domain import limits
 from lenience.service.http.service import Service

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import msgspec
 
 from lenience.cli.file_options import dates_option, sheet_option
-from lenience.cli.options import FILE, json_option, print_json, service_options
-from lenience.cli.streams import ignoring_broken_pipe
+from lenience.cli.options import FILE, json_option, service_options
+from lenience.cli.sent_files import send_file
 from lenience.core.errors import InputError
 
 if TYPE_CHECKING:
+    from lenience.client.client import Client
+    from lenience.client.portfolio_import import PortfolioImport
     from lenience.files.date_formats import Order
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-EVERY = 2.0  # seconds between two progress messages
 
 
 def _words(name: str, means: str) -> Callable[[Command], Command]:
@@ -100,62 +98,47 @@ def import_portfolio(
       lenience import loans.csv --policy loans --date issued --segment grade --outcome status \\
         --outcome-date closed --late "Late (31-120 days)" --offer amount=amount --offer rate=rate --offer term=years
     """
-    from lenience.client.client import Client, ServiceError
-    from lenience.client.portfolio_import import PortfolioImport
 
-    last_message = time.monotonic()
-    done: PortfolioImport | None = None
+    def send(client: Client, progress: Callable[[PortfolioImport], None]) -> PortfolioImport:
+        return client.import_portfolio(
+            policy,
+            file,
+            date=date,
+            outcome=outcome,
+            segment=segment,
+            features=_pairs("--feature", features),
+            reference=reference,
+            accepted=accepted,
+            outcome_date=outcome_date,
+            offer=_pairs("--offer", offers),
+            monitor=_pairs("--monitor", monitor),
+            success=success,
+            failure=failure,
+            pending=pending,
+            late=late,
+            current=current,
+            expired=expired,
+            accepted_values=accepted_value,
+            rejected_values=rejected_value,
+            leave_out=leave_out_invalid,
+            not_in_prior=not_in_prior,
+            dry_run=dry_run,
+            progress=progress,
+            dates=dates,
+            sheet=sheet,
+        )
 
-    def progress(so_far: PortfolioImport) -> None:
-        nonlocal last_message, done
-        done = so_far
-        if time.monotonic() - last_message > EVERY:
-            last_message = time.monotonic()
-            click.echo(
-                f"{so_far.recorded + so_far.outcomes + so_far.repeated:,} of {so_far.rows:,} rows sent", err=True
-            )
-
-    with Client(url, key) as client:
-        try:
-            result = client.import_portfolio(
-                policy,
-                file,
-                date=date,
-                outcome=outcome,
-                segment=segment,
-                features=_pairs("--feature", features),
-                reference=reference,
-                accepted=accepted,
-                outcome_date=outcome_date,
-                offer=_pairs("--offer", offers),
-                monitor=_pairs("--monitor", monitor),
-                success=success,
-                failure=failure,
-                pending=pending,
-                late=late,
-                current=current,
-                expired=expired,
-                accepted_values=accepted_value,
-                rejected_values=rejected_value,
-                leave_out=leave_out_invalid,
-                not_in_prior=not_in_prior,
-                dry_run=dry_run,
-                progress=progress,
-                dates=dates,
-                sheet=sheet,
-            )
-        except ServiceError as error:
-            so_far = f" Before: {done.describe()} Import the file again: each row counts once." if done else ""
-            raise click.ClickException(f"{error}.{so_far}") from error
-    with ignoring_broken_pipe():  # a closed pipe must not change the exit code
-        if as_json:
-            print_json(msgspec.to_builtins(result))
-        else:
-            summary, *problems = result.describe().splitlines()
-            click.echo(summary)
-            for problem in problems:
-                click.echo(problem, err=True)
-    sys.exit(2 if result.rejected else 0)
+    send_file(
+        url,
+        key,
+        send,
+        progress_text=lambda so_far: (
+            f"{so_far.recorded + so_far.outcomes + so_far.repeated:,} of {so_far.rows:,} rows sent"
+        ),
+        problems=lambda result: result.rejected,
+        unit="row",
+        as_json=as_json,
+    )
 
 
 def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from lenience.cli.file_options import dates_option, outcome_words, sheet_option
-from lenience.cli.options import FILE, json_option, print_json, service_options
-from lenience.cli.streams import ignoring_broken_pipe
+from lenience.cli.options import FILE, json_option, service_options
+from lenience.cli.sent_files import send_file
 from lenience.core.errors import InputError
 
 if TYPE_CHECKING:
+    from lenience.client.client import Client
     from lenience.client.outcomes_import import OutcomesImport
     from lenience.files.date_formats import Order
-
-EVERY = 2.0  # seconds between two progress messages
 
 
 @click.command(short_help="Send the outcomes in a file to a running service.")
@@ -59,46 +56,32 @@ def outcomes(
       lenience outcomes loans.csv.gz --id decision --outcome status --json
       lenience outcomes loans.csv --reference number --outcome status --success repaid --pending running
     """
-    from lenience.client.client import Client, ServiceError
-
     if identity is not None and reference is not None:
         raise InputError.because(
             "Give either --id or --reference, not both", ("--id", "--reference"), label="", code="conflicting_fields"
         )
-    last_message = time.monotonic()
-    done: OutcomesImport | None = None
 
-    def progress(so_far: OutcomesImport) -> None:
-        nonlocal last_message, done
-        done = so_far
-        if time.monotonic() - last_message > EVERY:
-            last_message = time.monotonic()
-            click.echo(f"{so_far.lines:,} lines read, {so_far.recorded:,} outcomes recorded", err=True)
+    def send(client: Client, progress: Callable[[OutcomesImport], None]) -> OutcomesImport:
+        return client.import_outcomes(
+            file,
+            id_column=identity or "id",
+            outcome_column=outcome,
+            reference_column=reference,
+            success=success,
+            failure=failure,
+            pending=pending,
+            date_column=date,
+            sheet=sheet,
+            dates=dates,
+            progress=progress,
+        )
 
-    with Client(url, key) as client:
-        try:
-            result = client.import_outcomes(
-                file,
-                id_column=identity or "id",
-                outcome_column=outcome,
-                reference_column=reference,
-                success=success,
-                failure=failure,
-                pending=pending,
-                date_column=date,
-                sheet=sheet,
-                dates=dates,
-                progress=progress,
-            )
-        except ServiceError as error:
-            so_far = f" Before: {done.describe()} Import the file again: each outcome counts once." if done else ""
-            raise click.ClickException(f"{error}.{so_far}") from error
-    with ignoring_broken_pipe():  # a closed pipe must not change the exit code
-        if as_json:
-            print_json(msgspec.to_builtins(result))
-        else:
-            summary, *problems = result.describe().splitlines()
-            click.echo(summary)
-            for problem in problems:
-                click.echo(problem, err=True)
-    sys.exit(2 if result.refused else 0)
+    send_file(
+        url,
+        key,
+        send,
+        progress_text=lambda so_far: f"{so_far.lines:,} lines read, {so_far.recorded:,} outcomes recorded",
+        problems=lambda result: result.refused,
+        unit="outcome",
+        as_json=as_json,
+    )

@@ -15,6 +15,7 @@ from lenience import Delayed, Discounted, FeaturePolicy, FiniteHorizon, InputErr
 from lenience.models import CalibratedScore, Cells, FeatureColumn, LiveModel, RowEncoding, restore
 from lenience.policies import Decision, FeatureRule
 from lenience.policies.features.decision import OfferedDecision
+from lenience.policies.features.declared import DeclaredFeatures
 from lenience.policies.features.logistic_rule import ExposureLimits
 
 COLUMNS = (
@@ -266,3 +267,14 @@ def test_exposure_limits_only_add_acceptances(monkeypatch: pytest.MonkeyPatch) -
     optimal, never, always = decisions(None), decisions(False), decisions(True)
     assert 0 < never.sum() < optimal.sum() < always.sum() == 30  # whoever counts as prompt is accepted without limits
     assert np.all(optimal >= never)
+
+
+def test_every_encoded_column_has_the_name_of_its_feature() -> None:
+    declared = DeclaredFeatures(COLUMNS)
+    rows = declared.fit_transform([{"income": 1.0, "pd": 0.1, "region": "north"}, {"pd": 0.2, "region": "east"}])
+    names = declared.encoded_names()
+    assert len(names) == rows.shape[1]
+    assert names.count("income") >= 1
+    assert names.count("region") >= 3
+    assert names[-1] == "unseen categories"
+    assert names == sorted(names, key=["income", "pd", "region", "unseen categories"].index)

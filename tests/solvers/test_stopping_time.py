@@ -79,3 +79,16 @@ def test_the_bounds_allow_a_continuation_that_stops_at_once() -> None:
     share, mean = plain(2, 1, 0.9, [0, 5])  # both beliefs after the first outcome are below the ceiling
     assert time.discounted.lower <= share <= time.discounted.upper
     assert time.mean.lower <= mean <= time.mean.upper
+
+
+@pytest.mark.parametrize("above", [0.12, 0.15, 0.18])
+def test_a_single_row_allows_for_every_later_stop(above: float) -> None:
+    # The boundary stops at the ceiling itself, which is the earliest that it may. The discount hardly matters.
+    n, gamma = 50.0, 0.9995
+    s = (0.5 + above) * n
+    least = np.maximum(np.ceil(0.5 * (n + np.arange(4000)) - s), 0).astype(np.int64)
+    exact = stopping_time(n, s, 0.5, gamma, least).discounted
+    short = stopping_time(n, s, 0.5, gamma, least[:1]).discounted
+    assert exact.width < 0.02 * exact.upper
+    assert exact.upper <= short.upper
+    assert exact.lower > math.exp(-4.0 * (n + 1.0) * above**2)  # so the bound's exponent cannot be twice as large

@@ -24,7 +24,7 @@ COUNTS = {  # by band and sex: accepted and repaid, accepted and not, rejected
 }
 COLUMNS = ("--accepted", "approved", "--outcome", "repaid")
 BLIND = ("--segment", "band", "--group", "sex", *COLUMNS)
-AWARE = ("--segment", "band", "--segment", "sex", "--group", "sex", *COLUMNS)
+AWARE = ("--segment", "band", "--segment", "sex", "--group", "sex", "--decide-by-protected", *COLUMNS)
 GOAL = ("--cost", "0.7", "--discount", "0.9")
 
 

@@ -127,6 +127,7 @@ def test_groups_models_truths_and_constraints(run: Run, tmp_path: Path, monkeypa
     loans.write_text(SCORED)
     truths.write_text("race,band,p\n" + "".join(f"{r},{b},{b / 100}\n" for r in "xy" for b in (10, 30, 60, 90)))
     given = ["--segment", "race", "--segment", "band", "--accepted", "approved", "--outcome", "repaid"]
+    given += ["--decide-by-protected"]
     given += ["--group", "race", "--cost", "0.55", "--discount", "0.98"]
     code, out, _ = run("fit", str(loans), *given, "--score", "band", "--model", "curve", "--json")
     assert code == 0

@@ -31,8 +31,15 @@ from .monitored_groups import GroupCounts as GroupCounts
 from .monitored_groups import GroupMeasures as GroupMeasures
 from .monitored_groups import Measure as Measure
 from .monitored_groups import MonitoredGroups as MonitoredGroups
+from .monitored_groups import attribute_sets as attribute_sets
 from .monitored_groups import measure_groups as measure_groups
 from .monitored_groups import rows_to_cells as rows_to_cells
+from .monitored_history import MonitoredFate as MonitoredFate
+from .monitored_history import monitor_history as monitor_history
+from .monitored_history import monitored_fates as monitored_fates
+from .monitored_replay import GroupDecisions as GroupDecisions
+from .monitored_replay import monitor_log as monitor_log
+from .monitored_replay import monitor_replay as monitor_replay
 from .off_policy import OffPolicy as OffPolicy
 from .proxies import Decomposition as Decomposition
 from .proxies import Proxy as Proxy

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import combinations
 
 import msgspec
 
@@ -231,6 +232,31 @@ class MonitoredGroups(msgspec.Struct, frozen=True):
             The comparison, or None for the group accepted most.
         """
         return next((row for row in self.comparisons if row.name == name), None)
+
+
+def attribute_sets(names: Sequence[str], most: int = 5) -> list[tuple[str, ...]]:
+    """Return what groups can be made of: each attribute, each pair of the first ones, and all of these together.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The attributes.
+    most : int, optional
+        How many of them are combined.
+
+    Returns
+    -------
+    list of tuple of str
+        The attributes of each set of groups.
+
+    Examples
+    --------
+    >>> attribute_sets(["sex", "race", "age"])[3:]
+    [('sex', 'race'), ('sex', 'age'), ('race', 'age'), ('sex', 'race', 'age')]
+    """
+    some = tuple(names[:most])
+    singles: list[tuple[str, ...]] = [(name,) for name in names]
+    return singles + list(combinations(some, 2)) + ([some] if len(some) > 2 else [])
 
 
 def measure_groups(

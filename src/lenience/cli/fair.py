@@ -107,6 +107,8 @@ def fair(
             )
         check_path(figure, "--figure")
     options |= {"cost": cost, "label_delay": None, "truths": None}
+    if options["monitor"]:
+        raise InputError.because("is --group here, the column of the groups", "--monitor", code="conflicting_fields")
     population = _population(options, evidence, bands)
     if population.past is not None:
         options["arrivals"] = population.past.arrivals

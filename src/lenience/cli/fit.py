@@ -11,6 +11,7 @@ import msgspec
 
 from lenience.cli.economics import economics_options
 from lenience.cli.feature_options import FEATURE_MODELS, feature_options, without_feature_options
+from lenience.cli.monitored import monitored_json, print_monitored
 from lenience.cli.options import bold, console, doubt_option, json_option, print_json, table, unit_of
 from lenience.cli.past import PastOptions, history_options, read_past_options
 from lenience.core.formatting import counted, even_percent, plural
@@ -44,6 +45,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
     \b
     Example:
       lenience fit loans.csv --segment region --accepted approved --outcome repaid
+      lenience fit loans.csv --segment region --accepted approved --outcome repaid --monitor sex --monitor age_band
       lenience fit loans.parquet --segment region --segment grade --accepted approved --outcome repaid \\
         --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1 --label-delay 1
       lenience fit loans.csv --segment grade --accepted approved --outcome status --time decided \\
@@ -105,6 +107,8 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
                 "price_dependence": msgspec.to_builtins(past.history.price_dependence),
                 "timing": None if past.history.applied is None else msgspec.to_builtins(past.history.applied.curves),
                 "segments": rows,
+                "monitored": monitored_json(past.monitored),
+                "decides_by_protected": list(past.protected),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
             }
         )
@@ -169,6 +173,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
             legend += describe_limits(past.late, list(late.values()), past.history.as_of is not None)
         out.print(legend)
         _print_outset(past)
+    print_monitored(past.monitored)
 
 
 def _print_outset(past: PastOptions) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from lenience.cli.economics import economics_options, unit_of_rows
 from lenience.cli.file_options import outcome_words, sheet_option
+from lenience.cli.monitored import check_protected, decide_by_protected_option, monitor_option, print_decisions
 from lenience.cli.options import FILE, console, json_option, print_json, table, unit_of
 from lenience.core.formatting import describe_unit
 from lenience.core.money import Money
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     "--proposed-offer", help="With --offer-propensity: the share that the proposal offers: a column or a number."
 )
 @click.option("--features", help="Columns for the doubly robust estimate, separated by commas.")
+@monitor_option("by which fairness is measured")
+@decide_by_protected_option
 @json_option
 def offpolicy(
     log: str,
@@ -73,6 +76,8 @@ def offpolicy(
     made: str | None,
     proposed_offer: str | None,
     features: str | None,
+    monitor: tuple[str, ...],
+    decide_by_protected: bool,
     as_json: bool,
 ) -> None:
     """Estimate what a proposal would have earned per arrival, from LOG, a CSV, Excel or Parquet file of
@@ -82,17 +87,19 @@ def offpolicy(
 
     \b
     Example:
-      lenience offpolicy decisions.csv --cost 0.8 --score score --at-least 0.7 --features age,amount
+      lenience offpolicy decisions.csv --cost 0.8 --score score --at-least 0.7 --features amount --monitor sex
       lenience offpolicy decisions.csv --gain gain --loss loss --currency $ --score score --at-least 0.7
       lenience offpolicy decisions.csv --gain gain --loss loss --score score --at-least 0.7 \
         --offer-propensity 1=p_full --offer-propensity 0.1=p_tenth --made share --proposed-offer 0.1
     """
     import numpy as np
 
+    from lenience.analysis.monitored_replay import monitor_log
     from lenience.analysis.off_policy import off_policy
     from lenience.core.errors import InputError
     from lenience.core.validation import real
     from lenience.files.columns import read_columns
+    from lenience.files.outcome_words import OutcomeWords, known_or_pending
     from lenience.files.table import coded, column_of, numbers_of
 
     if (proposed is None) == (score is None or at_least is None):
@@ -103,6 +110,7 @@ def offpolicy(
         raise InputError.because(
             "needs --score", ("--without-score", "--score"), label="--without-score", code="missing"
         )
+    check_protected("--score", [] if score is None else [score], monitor, decide_by_protected)
     notes: list[str] = []
     columns = read_columns(log, notes, sheet)
     for message in notes:
@@ -149,6 +157,20 @@ def offpolicy(
         failure=failure,
         pending=pending,
     )
+    by_group = []
+    if monitor:
+        taken = numbers_of(columns, accepted)[used] > 0
+        labels = np.array(column_of(columns, outcome), dtype=object)[used]
+        known = np.full(len(labels), np.nan)
+        words = OutcomeWords.of(success, failure, pending)
+        known[taken] = known_or_pending(labels[taken], int(taken.sum()), words)
+        by_group = monitor_log(
+            chances[used],
+            taken,
+            numbers_of(columns, propensity)[used] if choice is None else choice.propensity[used].sum(axis=1),
+            list(known),
+            {name: list(np.array(column_of(columns, name), dtype=object)[used]) for name in monitor},
+        )
     if as_json:
         without = None if unscored is None else int(unscored.sum())
         print_json(
@@ -156,6 +178,7 @@ def offpolicy(
                 **msgspec.to_builtins(result),
                 "unit": unit_of(cost, money) if stakes is None else unit_of_rows(money),
                 "without_score": without,
+                "monitored": msgspec.to_builtins(by_group),
                 "statement": f"{result.describe(money)} {note}".strip(),
             }
         )
@@ -180,6 +203,7 @@ def offpolicy(
             )
     out = console()
     out.print(grid)
+    print_decisions(by_group)
     out.print(result.describe(money))
     if cost is not None:
         out.print(describe_unit(cost, money))

@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from lenience.cli.file_options import dates_option, outcome_words, sheet_option
+from lenience.cli.monitored import check_protected, decide_by_protected_option, monitor_option
 from lenience.cli.options import FILE, discounted, note_units, prior_option
 from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.formatting import plural
 from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.protected_attributes import describe_consent
 from lenience.core.validation import real
 from lenience.history.beliefs import MODELS
 from lenience.history.price_dependence import BAND
 from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
+    from lenience.analysis.monitored_groups import MonitoredGroups
     from lenience.files.date_formats import Order
     from lenience.files.economics import Economics
     from lenience.history.beliefs import Fitted
@@ -59,6 +62,8 @@ class YearlyArrivals(click.ParamType[float | str]):
 def history_options(command: Command, models: Sequence[str] = MODELS, segment_required: bool = True) -> Command:
     """Add the options for past decisions and the meaning of their columns; each command adds its own --cost."""
     for option in (
+        decide_by_protected_option,
+        monitor_option("by which fairness is measured"),
         click.option("--truths", type=FILE, help="A CSV file of the segment columns and p, the true success rates."),
         click.option(
             "--group", "group_columns", multiple=True, help="A segment column that holds the group; may be repeated."
@@ -134,6 +139,8 @@ class PastOptions(NamedTuple):
     late: Delayed | None = None
     arrivals: float | None = None
     mix: GroupMix | None = None
+    monitored: list[MonitoredGroups] = []  # noqa: RUF012  (a named tuple's default is never changed)
+    protected: tuple[str, ...] = ()  # attributes that decisions differ by
 
     def exposures(self, values: bool = False) -> list[Exposure]:
         """Return the limit on pending applicants of each segment; an empty list without a label delay."""
@@ -159,7 +166,8 @@ class PastOptions(NamedTuple):
         from lenience.analysis.monotonicity import uneven_decisions_warning
 
         uneven = None if self.fitted.model == "curve" else uneven_decisions_warning(self.history, accepts)
-        warnings = (self.fitted.warning, uneven, self._delay_warning(), self._volume_warning())
+        consent = describe_consent(self.protected).removesuffix(".") if self.protected else None
+        warnings = (self.fitted.warning, uneven, self._delay_warning(), self._volume_warning(), consent)
         return "; ".join(warning for warning in warnings if warning) or None
 
     def _volume_warning(self) -> str | None:
@@ -234,6 +242,8 @@ def read_past_options(
     score_columns: tuple[str, ...],
     group_columns: tuple[str, ...],
     truths: str | None,
+    monitor: tuple[str, ...] = (),
+    decide_by_protected: bool = False,
     floor_group: tuple[str, ...] = (),
     doubt: float | None = None,
     mix_columns: tuple[str, ...] = (),
@@ -247,6 +257,7 @@ def read_past_options(
     from lenience.segments.segments import Segments
     from lenience.segments.starting import shut_out_at_outset
 
+    protected = check_protected("--segment", segment_columns, monitor, decide_by_protected)
     if label_delay is not None and ((cost is None and economics is None) or arrivals is None or discount_rate is None):
         raise InputError.because("needs --cost, --arrivals and --discount-rate", "--label-delay", code="missing")
     if dates is not None and time_column is None:
@@ -330,6 +341,7 @@ def read_past_options(
         outcome_time=outcome_time_column,
         maturing=maturing,
         price_bands=price_bands,
+        decide_by_protected=decide_by_protected,
     )
     with announcing("Counting past decisions"):
         past = read_past(source, columns, connection, strict, sheet)
@@ -356,10 +368,13 @@ def read_past_options(
             code="conflicting_fields",
         )
     mix = _mix(source, columns, mix_columns, history, connection) if mix_columns else None
+    monitored = _monitored(source, columns, monitor, history, connection) if monitor else []
     fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None and economics is None:
-        return PastOptions(history, fitted, None, past.groups, known, [], mix=mix)
+        return PastOptions(
+            history, fitted, None, past.groups, known, [], mix=mix, monitored=monitored, protected=protected
+        )
     objective: Any = problem
     if economics is not None:
         objective = history.objectives(problem.with_offers(history.offers_of_all()))
@@ -374,7 +389,20 @@ def read_past_options(
             # "history" gives the same beliefs as "own", and "pooled-history" is the selective-labels trap.
             if name not in ("history", "pooled-history"):
                 outset += shut_out_at_outset(divided, known or history.rates(), name)
-    return PastOptions(history, fitted, segments, past.groups, known, outset, late, arrivals, mix)
+    return PastOptions(history, fitted, segments, past.groups, known, outset, late, arrivals, mix, monitored, protected)
+
+
+def _monitored(
+    source: str, columns: PastColumns, monitor: tuple[str, ...], history: History, connection: str | None
+) -> list[MonitoredGroups]:
+    """Measure past decisions by monitored attributes; an unknown column is one of theirs."""
+    from lenience.analysis.monitored_history import monitor_columns
+
+    try:
+        with announcing("Counting past decisions by monitored attribute"):
+            return monitor_columns(source, columns, history, monitor, connection)
+    except InputError as error:
+        raise error.with_fields({"segment": "--monitor", "monitored": "--monitor"}) from None
 
 
 def _mix(

@@ -8,6 +8,7 @@ import click
 
 from lenience.cli.economics import objective_or_economics_options, unit_of_rows
 from lenience.cli.file_options import dates_option, outcome_words, sheet_option
+from lenience.cli.monitored import check_protected, decide_by_protected_option, monitor_option, print_decisions
 from lenience.cli.options import (
     FILE,
     bold,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--group", help="A column of groups, to report acceptance by group. Not a feature unless --features names it."
 )
+@monitor_option("by which fairness is measured")
+@decide_by_protected_option
 @objective_or_economics_options
 @click.option(
     "--seeds", type=int, default=30, show_default=True, help="The number of runs, each with newly drawn arrivals."
@@ -65,6 +68,8 @@ def replay(
     pending: tuple[str, ...],
     features: str | None,
     group: str | None,
+    monitor: tuple[str, ...],
+    decide_by_protected: bool,
     cost: float | None,
     economics: Economics | None,
     money: Money,
@@ -99,7 +104,8 @@ def replay(
     \b
     Example:
       lenience replay loans.csv --outcome repaid --cost 0.8 --discount 0.99 --report replay.html
-      lenience replay loans.csv --outcome repaid --features age,amount --group sex --cost 0.8 --discount 0.99
+      lenience replay loans.csv --outcome repaid --features score,amount --monitor sex --monitor age_band \\
+        --cost 0.8 --discount 0.99
       lenience replay loans.csv --outcome repaid --amount amount --rate interest --term "36 months" \\
         --loss-given-default 60% --funding-rate 4% --currency $ --discount 0.999
       lenience replay loans.xlsx --outcome status --pending Current --pending Late --in-order --time issued \\
@@ -110,11 +116,13 @@ def replay(
     import msgspec
     import numpy as np
 
+    from lenience.analysis.monitored_replay import monitor_replay
     from lenience.cli.progress import announcing, solving
     from lenience.cli.replay_decisions import check_decisions_path, write_decisions
     from lenience.core.errors import InputError
     from lenience.core.formatting import counted, percent, percents
     from lenience.core.offer_rows import OfferRows
+    from lenience.core.protected_attributes import describe_consent, protected_among
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
     from lenience.reports.replay_report import (
@@ -150,17 +158,26 @@ def replay(
     if decisions is not None:
         check_decisions_path(decisions)
     chosen = None if features is None else [name.strip() for name in features.split(",")]
+    check_protected("--features", chosen or (), monitor, decide_by_protected)
     with announcing(f"Reading {data}"):
         if data.startswith("openml:"):
             name = data.removeprefix("openml:")
             number = int(name) if name.isdigit() else name
             data_table = from_openml(
-                number, outcome, chosen, group, success, economics, failure, pending, time_column, dates
+                number, outcome, chosen, group, success, economics, failure, pending, time_column, dates, monitor
             )
         else:
             data_table = read_table(
-                data, outcome, chosen, group, success, economics, failure, pending, time_column, dates, sheet
+                data, outcome, chosen, group, success, economics, failure, pending, time_column, dates, sheet, monitor
             )
+    protected = protected_among(data_table.columns)
+    if protected and not decide_by_protected:
+        names = ", ".join(protected)
+        click.echo(
+            f"Warning: {describe_consent(protected)} To leave {names} out and measure fairness by it, use --monitor; "
+            "to confirm it, use --decide-by-protected.",
+            err=True,
+        )
     stakes, offered = data_table.stakes, None
     if stakes is not None:
         population = stakes.offers(money.currency)
@@ -201,6 +218,7 @@ def replay(
         written.append(write_decisions(answer, data_table, decisions))
     if report is not None:
         written.append(str(write_replay_report(answer, report, title, data_table.describe(), money)))
+    by_group = monitor_replay(answer, data_table.y, data_table.monitored) if monitor else []
     if as_json:
         print_json(
             {
@@ -221,6 +239,7 @@ def replay(
                 "full_information": answer.full_information.mean,
                 "policies": answer.summary(),
                 "periods": msgspec.to_builtins(answer.periods),
+                "monitored": msgspec.to_builtins(by_group),
                 "files": written,
             }
         )
@@ -244,6 +263,7 @@ def replay(
         for row in rows:
             grid.add_row(*row)
         out.print(grid)
+    print_decisions(by_group)
     out.print(describe_best(answer, money) + (" (Set the number of runs with --seeds.)" if answer.seeds < FEW else ""))
     out.print(describe_full_information(answer, money))
     for path in written:

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from lenience.cli.economics import economics_options
+from lenience.cli.monitored import monitored_json, print_monitored
 from lenience.cli.options import FILE, doubt_option, json_option, print_json, unit_of
 from lenience.cli.past import PastOptions, history_options, part_of_a_year, read_past_options
 from lenience.cli.progress import announcing
@@ -70,8 +71,8 @@ def report(
     Example:
       lenience report loans.csv --segment region --accepted approved --outcome repaid \\
         --cost 0.8 --arrivals 500 --discount-rate 0.1 --output report.html
-      lenience report loans.csv --segment race --segment band --group race --score band --model curve \\
-        --accepted approved --outcome repaid --cost 0.8 --discount 0.999 --floor 0.05 --floor-group hispanic
+      lenience report loans.csv --segment band --score band --model curve --monitor sex --monitor age_band \\
+        --accepted approved --outcome repaid --cost 0.8 --discount 0.999
       lenience report loans.csv --segment region --accepted approved --outcome repaid --gain 400 --loss 6000 \\
         --currency $ --arrivals 500 --discount-rate 0.1 --label-delay 0.75
       lenience report loans.csv --segment grade --accepted approved --outcome status --time decided \\
@@ -163,6 +164,7 @@ def report(
             late=late,
             ignored=ignored,
             fair=fair,
+            monitored=past.monitored,
         )
     if as_json:
         print_json(
@@ -180,6 +182,8 @@ def report(
                     for name, rows in constraints.items()
                 },
                 "not_computed": {name: why for name, why in constraints.items() if isinstance(why, str)},
+                "monitored": monitored_json(past.monitored),
+                "decides_by_protected": list(past.protected),
                 "fair": None if fair is None or isinstance(fair, str) else msgspec.to_builtins(fair[0]),
                 "selection": past.history.selection() or None,
                 "warning": warning,
@@ -220,6 +224,7 @@ def report(
         click.echo(f"Late labels: {describe_limits(past.late, late, past.history.as_of is not None)}")
         click.echo(" ".join(filter(None, [_counted_limits(late), describe_ignored(ignored, money)])))
     click.echo(f"Compared with today: {describe_status_quo(compared, money)} {CAVEAT}")
+    print_monitored(past.monitored)
     for name, why in constraints.items():
         if isinstance(why, str):
             click.echo(f"The cost of the constraint to {name} was not computed: {why}.")

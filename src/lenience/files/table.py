@@ -73,6 +73,8 @@ class Table(msgspec.Struct, frozen=True, eq=False):
         The number of each individual's row in the file, counted from 0.
     undated
         The number of rows that were left out because they have no date that can be read.
+    monitored
+        The values of the attributes that fairness is measured by, by column.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Table(msgspec.Struct, frozen=True, eq=False):
     times: np.ndarray[Any, Any] | None = None
     kept: np.ndarray[Any, np.dtype[np.int64]] | None = None
     undated: int = 0
+    monitored: dict[str, tuple[Any, ...]] = {}
 
     @property
     def size(self) -> str:
@@ -161,6 +164,7 @@ def read_table(
     time: str | None = None,
     dates: Order | None = None,
     sheet: str | None = None,
+    monitor: Sequence[str] = (),
 ) -> Table:
     """Read a table from a CSV or Excel file with a header, a Parquet file, or an ARFF file (OpenML's format).
 
@@ -190,11 +194,13 @@ def read_table(
         The order of the parts in dates such as 06/01/2011.
     sheet
         The sheet of an Excel file.
+    monitor
+        Columns of attributes that fairness is measured by. They are features only if ``features`` names them.
     """
     notes: list[str] = []
     columns = read_columns(path, notes, sheet)
     table = from_columns(
-        columns, outcome, features, group, success, Path(path).stem, economics, failure, pending, time, dates
+        columns, outcome, features, group, success, Path(path).stem, economics, failure, pending, time, dates, monitor
     )
     return msgspec.structs.replace(table, notes=(*notes, *table.notes))
 
@@ -216,7 +222,7 @@ def numbers_of(columns: Mapping[str, Sequence[Any]], column: str) -> NDArray[np.
 def from_openml(
     name: str | int, outcome: str | None = None, features: Sequence[str] | None = None, group: str | None = None,
     success: Words = None, economics: Economics | None = None, failure: Words = None, pending: Words = None,
-    time: str | None = None, dates: Order | None = None,
+    time: str | None = None, dates: Order | None = None, monitor: Sequence[str] = (),
 ) -> Table:  # fmt: skip
     """Download a table from OpenML by name or number; by default the outcome is OpenML's target."""
     from sklearn.datasets import fetch_openml
@@ -230,7 +236,7 @@ def from_openml(
         raise InputError.unreadable("name", name, error) from None
     target = outcome or dataset.target.name
     return from_frame(
-        dataset.frame, target, features, group, success, str(name), economics, failure, pending, time, dates
+        dataset.frame, target, features, group, success, str(name), economics, failure, pending, time, dates, monitor
     )
 
 
@@ -246,10 +252,12 @@ def from_frame(
     pending: Words = None,
     time: str | None = None,
     dates: Order | None = None,
+    monitor: Sequence[str] = (),
 ) -> Table:
     """Make a table from a data frame (pandas, or any frame that has columns by name and ``to_numpy``)."""
     columns = {str(column): _cells(frame[column].to_numpy()) for column in frame.columns}
-    return from_columns(columns, outcome, features, group, success, name, economics, failure, pending, time, dates)
+    others = (economics, failure, pending, time, dates, monitor)
+    return from_columns(columns, outcome, features, group, success, name, *others)
 
 
 def _cells(values: Any) -> list[Any]:
@@ -274,6 +282,7 @@ def from_columns(
     pending: Words = None,
     time: str | None = None,
     dates: Order | None = None,
+    monitor: Sequence[str] = (),
 ) -> Table:
     """Make a table from columns by name.
 
@@ -286,7 +295,7 @@ def from_columns(
     >>> table.features, table.groups
     (('age',), ('m', 'f'))
     """
-    for column in (outcome, *(features or ()), *([group] if group else []), *([time] if time else [])):
+    for column in (outcome, *(features or ()), *monitor, *([group] if group else []), *([time] if time else [])):
         column_of(columns, column)
     for column, times in Counter(features).items():
         if times > 1:
@@ -296,7 +305,7 @@ def from_columns(
                 value=column,
                 code="duplicate",
             )
-    chosen = list(features) if features else [column for column in columns if column not in (group, time)]
+    chosen = list(features) if features else [column for column in columns if column not in (group, time, *monitor)]
     chosen = [column for column in chosen if column != outcome]
     identifiers, dated_columns = ((), ()) if features else _left_out(columns, chosen)
     chosen = [column for column in chosen if column not in (*identifiers, *dated_columns)]
@@ -347,6 +356,7 @@ def from_columns(
         times=None if moments is None else moments[known],
         kept=np.flatnonzero(known),
         undated=undated,
+        monitored={column: tuple(np.array(columns[column], dtype=object)[known]) for column in monitor},
     )
 
 

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from lenience.core.errors import InputError
+from lenience.core.protected_attributes import require_consent
 from lenience.core.validation import listed
 from lenience.files.date_formats import Order, check_order
 from lenience.files.economics import Economics, RateUnit, Unit, with_economics
@@ -94,6 +95,7 @@ def fit_history(
     currency: str = "",
     most_offers: int = 25,
     price_bands: int | None = None,
+    decide_by_protected: bool = False,
     strict: bool = False,
     warn: bool = True,
 ) -> History:
@@ -174,6 +176,9 @@ def fit_history(
     price_bands : int, optional
         With gains and losses: divide each segment further by this many bands of break-evens, with about as many rows
         each. Use it where success inside segments depends on the price (:meth:`History.price_warning`).
+    decide_by_protected : bool, default False
+        Whether segments may be made of a column that names a protected attribute, such as sex or race. To measure
+        fairness without deciding by it, use :func:`lenience.analysis.monitor_history`.
     strict : bool, default False
         Whether to raise an error if any row cannot be used.
     warn : bool, default True
@@ -188,7 +193,7 @@ def fit_history(
     ------
     InputError
         If the source cannot be read, a column does not exist, a given value does not occur, no decision is old enough
-        for the maturity, or, with ``strict``, a row cannot be used.
+        for the maturity, a segment column is protected, or, with ``strict``, a row cannot be used.
 
     Examples
     --------
@@ -213,6 +218,13 @@ def fit_history(
     [0.824, 0.754]
     """
     columns = [segment] if isinstance(segment, str) else listed("segment", segment, "a column's name or several")
+    require_consent(
+        map(str, columns),
+        decide_by_protected=decide_by_protected,
+        field="segment",
+        monitor="monitor_history",
+        allow="decide_by_protected=True",
+    )
     words = GivenWords(
         success or (), failure or (), pending or (), accepted_values or (), rejected_values or (), only=only_given
     )

@@ -11,6 +11,8 @@ from lenience.history.past import read_past
 from lenience.history.past_columns import PastColumns
 from lenience.history.segment_history import SEPARATOR
 
+UNKNOWN_GROUP = ""
+
 
 class GroupMix(msgspec.Struct, frozen=True):
     """The groups of the applicants in each segment.
@@ -65,20 +67,87 @@ def group_mix(
     >>> mix.unknown
     1
     """
+    counted = group_counts(source, columns, groups, history, connection)
+    arrivals = {row.segment: row.arrivals for row in history.segments}
+    shares: dict[str, dict[str, float]] = {row.segment: {} for row in history.segments}
+    for (group, segment), counts in counted.items():
+        if group != UNKNOWN_GROUP:
+            shares[segment][group] = counts.arrivals / max(arrivals[segment], 1)
+    unknown = sum(counts.arrivals for (group, _), counts in counted.items() if group == UNKNOWN_GROUP)
+    return GroupMix(shares, unknown)
+
+
+class PastCounts(msgspec.Struct, frozen=True):
+    """Past applicants of a group in a segment, and what became of them.
+
+    Parameters
+    ----------
+    arrivals, accepted
+        How many arrived, and how many of them were accepted.
+    labels, successes
+        How many of the accepted have an outcome, and how many of these are successes.
+    """
+
+    arrivals: int
+    accepted: int
+    labels: int
+    successes: int
+
+
+def group_counts(
+    source: object,
+    columns: PastColumns,
+    groups: Sequence[str],
+    history: History,
+    connection: object = None,
+    separator: str = SEPARATOR,
+) -> dict[tuple[str, str], PastCounts]:
+    """Count past decisions by group and segment, where the group is not part of the segment.
+
+    Parameters
+    ----------
+    source
+        The past decisions, as for :func:`lenience.history.past.read_past`.
+    columns
+        What their columns mean.
+    groups
+        The columns of the group.
+    history
+        The counts by segment, of the same source.
+    connection
+        A database, or its URL.
+    separator
+        What stands between the values of several columns in the name of a group.
+
+    Returns
+    -------
+    dict of (str, str) to PastCounts
+        The counts by group and segment. The group "" has the applicants whose group is unknown.
+
+    Raises
+    ------
+    InputError
+        If a column does not exist.
+    """
     more = tuple(name for name in groups if name not in columns.segments)
     crossed = msgspec.structs.replace(
-        columns, segments=(*columns.segments, *more), groups=(), scores=(), economics=None, maturing=False
+        columns,
+        segments=(*columns.segments, *more),
+        groups=(),
+        scores=(),
+        economics=None,
+        price_bands=None,
+        maturing=False,
+        decide_by_protected=True,  # only counted: decisions are made by columns.segments
     )
     places = [crossed.segments.index(name) for name in groups]
-    counted: dict[str, dict[str, int]] = {row.segment: {} for row in history.segments}
+    known: dict[tuple[str, str], PastCounts] = {}
+    left = {row.segment: [row.arrivals, row.accepted, row.labels, row.successes] for row in history.segments}
     for row in read_past(source, crossed, connection).history.segments:
-        own = counted.setdefault(SEPARATOR.join(row.values[: len(columns.segments)]), {})
-        own[SEPARATOR.join(row.values[i] for i in places)] = row.arrivals
-    arrivals = {row.segment: row.arrivals for row in history.segments}
-    shares = {
-        name: {group: count / max(arrivals[name], 1) for group, count in own.items()}
-        for name, own in counted.items()
-        if name in arrivals
-    }
-    known = sum(count for own in counted.values() for count in own.values())
-    return GroupMix(shares, sum(arrivals.values()) - known)
+        segment = SEPARATOR.join(row.values[: len(columns.segments)])
+        if segment in left:
+            numbers = (row.arrivals, row.accepted, row.labels, row.successes)
+            known[separator.join(row.values[i] for i in places), segment] = PastCounts(*numbers)
+            left[segment] = [before - number for before, number in zip(left[segment], numbers, strict=True)]
+    unknown = {(UNKNOWN_GROUP, name): PastCounts(*numbers) for name, numbers in left.items() if numbers[0]}
+    return {**known, **unknown}

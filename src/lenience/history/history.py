@@ -375,8 +375,8 @@ class History(msgspec.Struct, frozen=True):
         Examples
         --------
         >>> from lenience import fit_history
-        >>> past = {"race": ["x", "y"], "band": [1, 2], "in": [1, 1], "good": [1, 0]}
-        >>> fit_history(past, ["race", "band"], "in", "good").groups("race")
+        >>> past = {"kind": ["x", "y"], "band": [1, 2], "in": [1, 1], "good": [1, 0]}
+        >>> fit_history(past, ["kind", "band"], "in", "good").groups("kind")
         {'x / 1': 'x', 'y / 2': 'y'}
         """
         positions = self.positions("group", [group] if isinstance(group, str) else group)
@@ -405,8 +405,8 @@ class History(msgspec.Struct, frozen=True):
         Examples
         --------
         >>> from lenience import fit_history
-        >>> past = {"race": ["x"], "band": [1], "in": [1], "good": [1]}
-        >>> fit_history(past, ["race", "band"], "in", "good").positions("score", ["band"])
+        >>> past = {"kind": ["x"], "band": [1], "in": [1], "good": [1]}
+        >>> fit_history(past, ["kind", "band"], "in", "good").positions("score", ["band"])
         [1]
         """
         for name in columns:

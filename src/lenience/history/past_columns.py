@@ -76,6 +76,8 @@ class PastColumns(msgspec.Struct, frozen=True):
         The number of bands of break-evens by which segments are divided further; None if they are not.
     cells
         How the segment columns are divided, where any of them is cut into bands; empty otherwise.
+    decide_by_protected
+        Whether segments may be made of columns that name a protected attribute, such as sex.
     """
 
     segments: tuple[str, ...]
@@ -100,3 +102,4 @@ class PastColumns(msgspec.Struct, frozen=True):
     maturing: bool = False
     dates: Order | None = None
     price_bands: int | None = None
+    decide_by_protected: bool = False

@@ -17,6 +17,7 @@ import msgspec
 from lenience.analysis.fair_optimum import FairOptimum, PriceOfFairness
 from lenience.analysis.fairness import ConstraintCost, group_fates, segment_fates
 from lenience.analysis.ignored_delay import Ignored
+from lenience.analysis.monitored_groups import MonitoredGroups
 from lenience.analysis.status_quo import compare_with_status_quo
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount, count, counted, even_percent, percent, plural
@@ -39,6 +40,7 @@ from lenience.reports.segment_report_groups import (
     status_quo_section,
 )
 from lenience.reports.segment_report_maturing import maturing_sections
+from lenience.reports.segment_report_monitored import monitored_section
 from lenience.reports.views import ReportTable, Section, TableCell, decision_cell
 from lenience.segments.exposure_limits import Exposure
 from lenience.segments.policies import SegmentPolicies
@@ -67,6 +69,7 @@ def segments_report(
     late: Sequence[Exposure] = (),
     ignored: Sequence[Ignored] = (),
     fair: tuple[FairOptimum, PriceOfFairness] | str | None = None,
+    monitored: Sequence[MonitoredGroups] = (),
 ) -> str:
     """Return the report as the text of an HTML page; :func:`write_segments_report` saves it.
 
@@ -98,6 +101,8 @@ def segments_report(
         What ignoring the delay would cost.
     fair : tuple of FairOptimum and PriceOfFairness, or str, optional
         The fair optimum at a limit and at every limit, or why it is unknown.
+    monitored : sequence of MonitoredGroups, optional
+        Past decisions by attributes that they do not look at, as of :func:`lenience.analysis.monitor_history`.
 
     Returns
     -------
@@ -144,6 +149,10 @@ def segments_report(
     offers = any(row.offers is not None for row in rows)
     if (truths is not None or len(policies.segments.groups) > 1) and not any(map(has_offers, policies.segments)):
         sections.append(group_section(group_fates(segment_fates(policies, truths)), policies.segments, history))
+    if monitored:
+        exact = not late and not any(map(has_offers, policies.segments))
+        fates = segment_fates(policies, truths) if exact else None
+        sections += [monitored_section(result, fates) for result in monitored]
     shut = sum(not row.starts for row in rows)
     if (offers or len(policies.segments.groups) > 1) and not late and 0 < shut <= MOST_LISTED:
         rates = truths

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, case, func, literal_column, select
 
-from lenience.analysis.monitored_groups import JOINED, UNKNOWN, GroupCounts
+from lenience.analysis.monitored_groups import JOINED, UNKNOWN, GroupCounts, attribute_sets
 from lenience.dashboard.read_models.policy_status import PolicyStatus
 from lenience.dashboard.read_models.time_buckets import span, width_for
 from lenience.service.storage import schema
 from lenience.service.storage.monitored_rows import monitored_names
 
 MOST_COUNTED = 200_000  # decisions, the newest; counting millions would take too long for a page
-MOST_PAIRED = 5  # attributes whose pairs are offered
 CACHE_SIZE = 50
 
 
@@ -33,11 +31,7 @@ class MonitoredDecisions(msgspec.Struct, frozen=True):
 
 def attribute_choices(connection: Connection, chain: int) -> list[tuple[str, ...]]:
     """Return what groups can be made of: each monitored attribute, each pair, and all of them if there are three."""
-    names = list(monitored_names(connection, chain))
-    paired = names[:MOST_PAIRED]
-    choices: list[tuple[str, ...]] = [(name,) for name in names]
-    choices += list(combinations(paired, 2))
-    return choices + ([tuple(paired)] if len(paired) > 2 else [])
+    return attribute_sets(list(monitored_names(connection, chain)))
 
 
 class MonitoredCache:

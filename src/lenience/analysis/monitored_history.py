@@ -21,7 +21,7 @@ from lenience.core.bounds import Bounds
 from lenience.core.protected_attributes import require_consent
 
 if TYPE_CHECKING:
-    from lenience.history.fit import History
+    from lenience.history.history import History
     from lenience.history.past_columns import PastColumns
 
 

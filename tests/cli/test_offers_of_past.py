@@ -146,10 +146,18 @@ def test_what_does_not_fit(rejection: Rejection, loans: str, options: tuple[str,
     assert (error.field, error.code) == (field, code)
 
 
-def test_constraints_need_one_break_even(rejection: Rejection, loans: str, tmp_path: Path) -> None:
-    page = str(tmp_path / "page.html")
-    error = rejection("report", loans, *COLUMNS, *LOAN, *TIMES, "--floor", "0.05", "--output", page)
-    assert error.code == "unsupported_offers"
+def test_constraints_and_groups_in_money(run: Run, loans: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    grouped = ("--group", COLUMNS[1], "--output", str(page), "--json")
+    code, out, _ = run(
+        "report", loans, *COLUMNS, *LOAN, "--discount", "0.98", "--floor", "0.05", "--cap", "3", *grouped
+    )
+    assert code == 0
+    answer = json.loads(out)
+    assert len(answer["constraints"]) == 2
+    assert all(cost is not None and cost >= -1e-6 for cost in answer["constraints"].values())
+    assert all(0 <= row["acceptance"] <= 1 for row in answer["groups"])
+    assert "Outcomes by group" in page.read_text(encoding="utf-8")
 
 
 def test_report_with_a_prior_that_may_be_wrong(run: Run, rejection: Rejection, loans: str, tmp_path: Path) -> None:
@@ -158,7 +166,7 @@ def test_report_with_a_prior_that_may_be_wrong(run: Run, rejection: Rejection, l
     words = ("report", loans, *COLUMNS, *given)
     code, doubtful, _ = run(*words, "--doubt", "0.2", "--json")
     assert code == 0
-    assert json.loads(doubtful)["groups"] is None
+    assert json.loads(doubtful)["groups"][0]["acceptance"] > 0
     assert "with probability 20%" in page.read_text()
     for limit in (("--floor", "0.05"), ("--cap", "3")):
         error = rejection(*words, "--doubt", "0.2", *limit)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -27,14 +28,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.analysis.characteristics import MOST_ROWS
 from lenience.analysis.evaluate import evaluate
+from lenience.analysis.limited_offers import OffersWithExposureCap, OffersWithFloor
 from lenience.analysis.long_run import FIRST_ROWS, MOST_AVERAGED, long_run
-from lenience.core.belief import Belief
+from lenience.analysis.offer_runs import ROWS, long_run_doubt, long_run_offers
+from lenience.core.belief import Belief, check_prior
 from lenience.core.bounds import Bounds
-from lenience.core.errors import InputError
-from lenience.core.protocols import Policy
+from lenience.core.errors import InputError, TooLargeError
+from lenience.core.mixture_belief import MixtureBelief
+from lenience.core.protocols import OfferRule, Policy
 from lenience.core.validation import having, listed, mapped, real, whole
+from lenience.policies.beliefs.offers import offers_of
 from lenience.segments.policies import SegmentPolicies
-from lenience.segments.segments import Segment, plain_belief
+from lenience.segments.segments import Segment
+
+MOST_OFFER_ROWS = 10_000  # of an evaluation with offers: some ten seconds
 
 
 class FateBounds(msgspec.Struct, frozen=True):
@@ -203,12 +210,14 @@ def segment_fates(
     Parameters
     ----------
     policies : SegmentPolicies
-        The solved segments, as returned by ``Segments.solve()``. The objective must be ``Discounted``.
+        The solved segments, as returned by ``Segments.solve()``. The objective must be ``Discounted``. With offers, a
+        member is accepted if any offer is made to it, and a segment is worth accepting above the lowest break-even.
     truths : mapping of str to float, optional
         The true success rate of every segment; by default results are averaged over the beliefs.
     rows : int, optional
         The number of acceptances to follow; by default as many as the tolerance needs, at most 100,000 (8,000 if the
         true rates are unknown). If a longer table would take seconds to solve, only those of the table are followed.
+        With offers or a prior that may be wrong, at most those of the table.
     tolerance : float, optional
         The largest width of the bounds, unless that needs more rows; by default 0.0001, and 0.01 if the true rates are
         unknown.
@@ -221,7 +230,10 @@ def segment_fates(
     Raises
     ------
     InputError
-        If a true success rate is missing or invalid, or an objective is not discounted.
+        If a true success rate is missing or invalid, an objective is not discounted, or a segment with offers has a
+        mixture for a prior.
+    TooLargeError
+        If a segment with offers has more than 420 members in the first half of its discounted future.
 
     Examples
     --------
@@ -257,13 +269,23 @@ def segment_fates(
 def _fate(cell: Segment, policy: Policy, p: float | None, rows: int | None, tolerance: float | None) -> SegmentFate:
     """Compute what a policy does to one segment."""
     own = cell.own
-    if not own.stationary:
+    if not (own.stationary if own.offers is None else own.horizon is None and not own.label_delay):
         raise InputError("objective", own, "a Discounted objective")
-    prior = plain_belief(cell, "segment_fates")
-    if rows is None and own.solve_seconds(prior, MOST_AVERAGED) > GROWING_SECONDS:
-        rows = max(getattr(policy, "rows", FIRST_ROWS) - 1, 1)
-    run = long_run(policy, p, own, prior, tolerance, rows)
-    deserving = prior.exceeds(own.cost) if p is None else float(p > own.cost)
+    prior = cell.prior.simplified if isinstance(cell.prior, MixtureBelief) else cell.prior
+    cost = own.cost if own.offers is None else min(own.offers.cost)
+    if own.offers is None and isinstance(prior, Belief):
+        if rows is None and own.solve_seconds(prior, MOST_AVERAGED) > GROWING_SECONDS:
+            rows = max(getattr(policy, "rows", FIRST_ROWS) - 1, 1)
+        run = long_run(policy, p, own, prior, tolerance, rows)
+    else:
+        table: Any = policy
+        wanted = max(FIRST_ROWS, math.ceil(ROWS * own.discounted_count)) if rows is None else rows
+        followed = max(min(wanted, int(table.certificate.rows) - 1), 1)
+        if isinstance(prior, MixtureBelief) and own.offers is None:
+            run = long_run_doubt(table, p, own, prior, followed)
+        else:
+            run = long_run_offers(table, p, own, offers_of(own), check_prior(prior), followed)
+    deserving = prior.exceeds(cost) if p is None else float(p > cost)
     shut_out = None
     if run.shut_out is not None and deserving > SURELY:
         shut_out = Bounds(min(run.shut_out.lower / deserving, 1.0), min(run.shut_out.upper / deserving, 1.0))
@@ -273,7 +295,7 @@ def _fate(cell: Segment, policy: Policy, p: float | None, rows: int | None, tole
         group=cell.group,
         share=cell.share,
         p=p,
-        cost=own.cost,
+        cost=cost,
         deserving=deserving,
         starts=run.starts,
         accepted=bounds.accepted.midpoint if run.starts else 0.0,
@@ -610,11 +632,15 @@ def cost_of_floor(
     for group in floors:
         if group not in policies.segments.groups:
             raise InputError.unknown_name("group", group, policies.segments.groups)
-    limited = {
-        cell.name: WithFloor(policies[cell.name], floors[cell.group])
-        for cell in policies.segments
-        if cell.group in floors
-    }
+    limited: dict[str, Policy | OfferRule] = {}
+    for cell in policies.segments:
+        if cell.group in floors:
+            own, floor = policies[cell.name], floors[cell.group]
+            limited[cell.name] = (
+                WithFloor(own, floor)
+                if cell.objective.offers is None
+                else OffersWithFloor(own, check_prior(cell.prior), floor)
+            )
     return _costs(policies, limited, tolerance)
 
 
@@ -654,25 +680,48 @@ def cost_of_exposure_cap(
     ('a', True)
     """
     cells = policies.segments
-    limited = {
-        name: WithExposureCap(
-            policies[name], plain_belief(cells[name], "cost_of_exposure_cap"), cells[name].own.cost, cap
+    limited: dict[str, Policy | OfferRule] = {}
+    for name, cap in caps.items():
+        prior, own = check_prior(cells[name].prior), policies[name]
+        limited[name] = (
+            WithExposureCap(own, prior, cells[name].own.cost, cap)
+            if cells[name].objective.offers is None
+            else OffersWithExposureCap(own, prior, cap)
         )
-        for name, cap in caps.items()
-    }
     return _costs(policies, limited, tolerance)
 
 
-def _costs(policies: SegmentPolicies, limited: Mapping[str, Policy], tolerance: float) -> list[ConstraintCost]:
+def _costs(
+    policies: SegmentPolicies, limited: Mapping[str, Policy | OfferRule], tolerance: float
+) -> list[ConstraintCost]:
     """Compute the costs, the largest segment first, so that a segment that is too large fails at once."""
     order = sorted(limited, key=lambda name: -policies.segments[name].share)
     costs = {name: _cost(policies.segments[name], policies, limited[name], tolerance) for name in order}
     return [costs[name] for name in limited]
 
 
-def _cost(cell: Segment, policies: SegmentPolicies, constrained: Policy, tolerance: float) -> ConstraintCost:
+def _cost(
+    cell: Segment, policies: SegmentPolicies, constrained: Policy | OfferRule, tolerance: float
+) -> ConstraintCost:
     """Compute the value of a segment under a constraint."""
-    value = evaluate(constrained, cell.own, plain_belief(cell, "The cost of a constraint"), tolerance)
-    weight = cell.weight
-    scaled = Bounds(weight * value.lower - 1e-12, weight * value.upper + 1e-12)  # values below 0 are possible here
+    if cell.objective.offers is not None:
+        _check_rows(cell.own.discount, tolerance)
+    value = evaluate(constrained, cell.own, check_prior(cell.prior), tolerance)
+    weight, unit = cell.weight, 1.0 if cell.objective.offers is None else cell.objective.offers.mean_amount
+    # Values below 0 are possible here.
+    scaled = Bounds(weight * value.lower - 1e-12 * unit, weight * value.upper + 1e-12 * unit)
     return ConstraintCost(cell.name, cell.group, policies.segment_value(cell.name), scaled)
+
+
+def _check_rows(discount: float, tolerance: float) -> None:
+    """Raise TooLargeError if evaluating a constraint on offers would take minutes."""
+    rows = 1.0 if discount == 0.0 else math.log(0.5 * tolerance * (1.0 - discount)) / math.log(discount)
+    if rows > MOST_OFFER_ROWS:
+        raise TooLargeError(
+            "The cost of a constraint on a segment with offers",
+            size=rows,
+            allowed_size=MOST_OFFER_ROWS,
+            unit="rows",
+            field="objective",
+            hint="Divide the segment, give it one break-even, or use a larger tolerance.",
+        )

@@ -80,12 +80,13 @@ def report(
       lenience report loans.csv --segment grade --accepted approved --outcome repaid --amount amount --rate interest \\
         --term "36 months" --loss-given-default 0.6 --currency $ --arrivals 500 --discount-rate 0.1
     """
-    from lenience.analysis.fairness import cost_of_exposure_cap, cost_of_floor, group_fates, segment_fates
+    from lenience.analysis.fairness import cost_of_exposure_cap, cost_of_floor
     from lenience.analysis.ignored_delay import cost_of_ignoring
     from lenience.analysis.status_quo import CAVEAT, compare_with_status_quo, describe_status_quo
     from lenience.reports.exposure_text import describe_limits, exposure_json
     from lenience.reports.segment_report import write_segments_report
     from lenience.reports.segment_report_exposure import describe_ignored
+    from lenience.reports.segment_report_groups import followed_groups
     from lenience.segments.starting import starts
 
     target = Path(output)
@@ -133,16 +134,17 @@ def report(
         with announcing("Computing what ignoring the delay costs"):
             ignored = cost_of_ignoring(late)
     constraints: dict[str, list[ConstraintCost] | str] = {}
+    fine = 1e-6 if options["economics"] is None else 1e-4  # in units of gain + loss, or of the mean amount
     if floor is not None:
         floors = dict.fromkeys(floor_group or past.segments.groups, floor)
         with announcing("Computing what the floor costs"):
             least = f"accept at least {percent(floor, 2)}"
-            constraints[least] = _unless_too_large(lambda: cost_of_floor(policies, floors))
+            constraints[least] = _unless_too_large(lambda: cost_of_floor(policies, floors, fine))
     if cap is not None:
         caps = dict.fromkeys(past.segments.names, cap)
         with announcing("Computing what the cap costs"):
             constraints[f"explore at most {cap:,} acceptances"] = _unless_too_large(
-                lambda: cost_of_exposure_cap(policies, caps)
+                lambda: cost_of_exposure_cap(policies, caps, fine)
             )
     fair = None
     if fair_kind is not None:
@@ -167,15 +169,14 @@ def report(
             monitored=past.monitored,
         )
     if as_json:
+        by_group = followed_groups(policies, past.truths)
         print_json(
             {
                 "file": output,
                 "segments": len(past.segments.cells),
                 "unit": unit_of(cost, money),
                 "value": math.fsum(row.worth for row in late) if late else policies.value().midpoint,
-                "groups": None
-                if options["economics"] is not None or options["doubt"] is not None
-                else msgspec.to_builtins(group_fates(segment_fates(policies, past.truths))),
+                "groups": None if isinstance(by_group, str) else msgspec.to_builtins(by_group),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
                 "constraints": {
                     name: None if isinstance(rows, str) else math.fsum(row.cost.midpoint for row in rows)

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from lenience.analysis.fair_optimum import FairOptimum, PriceOfFairness
-from lenience.analysis.fairness import ConstraintCost, group_fates, segment_fates
+from lenience.analysis.fairness import ConstraintCost, segment_fates
 from lenience.analysis.ignored_delay import Ignored
 from lenience.analysis.monitored_groups import MonitoredGroups
 from lenience.analysis.status_quo import compare_with_status_quo
@@ -34,6 +34,7 @@ from lenience.reports.segment_report_exposure import exposure_section
 from lenience.reports.segment_report_fair import fair_section
 from lenience.reports.segment_report_groups import (
     constraint_section,
+    followed_groups,
     group_section,
     model_section,
     starter_section,
@@ -147,8 +148,8 @@ def segments_report(
     if history is not None and history.applied is not None:
         sections += maturing_sections(history, history.applied)
     offers = any(row.offers is not None for row in rows)
-    if (truths is not None or len(policies.segments.groups) > 1) and not any(map(has_offers, policies.segments)):
-        sections.append(group_section(group_fates(segment_fates(policies, truths)), policies.segments, history))
+    if truths is not None or len(policies.segments.groups) > 1:
+        sections.append(group_section(followed_groups(policies, truths), policies.segments, history))
     if monitored:
         exact = not late and not any(map(has_offers, policies.segments))
         fates = segment_fates(policies, truths) if exact else None

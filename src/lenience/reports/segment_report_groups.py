@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from lenience.analysis.fairness import ConstraintCost, GroupFate
+from lenience.analysis.fairness import ConstraintCost, GroupFate, group_fates, segment_fates
 from lenience.analysis.status_quo import CAVEAT, StatusQuoComparison, describe_status_quo
+from lenience.core.errors import InputError
 from lenience.core.formatting import even_percent
 from lenience.core.money import Money
 from lenience.history.history import History
 from lenience.reports.views import ReportTable, Section, TableCell
+from lenience.segments.policies import SegmentPolicies
 from lenience.segments.segments import Segments
 from lenience.segments.small_starts import StarterGroup
 from lenience.segments.starting import Shutout
@@ -18,8 +20,18 @@ from lenience.segments.starting import Shutout
 MOST_COMPARED = 60  # segments listed beside what they earn today
 
 
-def group_section(groups: Sequence[GroupFate], segments: Segments, history: History | None) -> Section:
+def followed_groups(policies: SegmentPolicies, truths: Mapping[str, float] | None) -> list[GroupFate] | str:
+    """Follow the segments of each group forward, or return why that cannot be computed."""
+    try:
+        return group_fates(segment_fates(policies, truths))
+    except InputError as error:  # too many members, or offers with a prior that may be wrong
+        return error.sentence
+
+
+def group_section(groups: Sequence[GroupFate] | str, segments: Segments, history: History | None) -> Section:
     """Show the acceptance of each group from now on, and how often decisions about it are wrong."""
+    if isinstance(groups, str):
+        return Section("Outcomes by group", [f"Not computed. {groups}"])
     known = all(row.false_rejection is not None for row in groups)
     past = _past_acceptance(segments, history)
     header = ["group", "share of applicants"]
@@ -45,6 +57,8 @@ def group_section(groups: Sequence[GroupFate], segments: Segments, history: Hist
         "future. Wrongly rejected: the probability that an applicant from a segment above the break-even finds it "
         "closed for good."
     )
+    if any(cell.objective.offers is not None for cell in segments):
+        text += " Accepted means at any of its offers, and the break-even is the lowest one."
     return Section("Outcomes by group", [text], table=ReportTable(header, body))
 
 

@@ -23,7 +23,7 @@ import click
 from lenience.cli.options import FILE, json_option
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted
-from lenience.core.settings import CLOCK_STEP, DATABASE, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
+from lenience.core.settings import CLOCK_STEP, DATABASE, FOUR_EYES, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
 from lenience.core.validation import real
 
 if TYPE_CHECKING:
@@ -61,10 +61,24 @@ database_option = click.option(
     show_envvar=True,
     help="The largest forward step of the machine's clock to follow, in seconds.",
 )
+@click.option(
+    "--four-eyes",
+    is_flag=True,
+    envvar=FOUR_EYES,
+    show_envvar=True,
+    help="Let a version be activated only by somebody else than its author.",
+)
 @click.option("--log-requests", is_flag=True, help="Log every request, not only those that failed.")
 @json_option
 def serve(
-    host: str, port: int, database: str, workers: int, clock_step: float, log_requests: bool, as_json: bool
+    host: str,
+    port: int,
+    database: str,
+    workers: int,
+    clock_step: float,
+    four_eyes: bool,
+    log_requests: bool,
+    as_json: bool,
 ) -> None:
     """Decide over HTTP whom to accept, learn from outcomes as they arrive, and keep a log that can be audited.
 
@@ -89,6 +103,7 @@ def serve(
     actual = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
+    os.environ[FOUR_EYES] = "1" if four_eyes else "0"
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
     if database_url(database).get_backend_name() != "sqlite":  # with SQLite the secret is in a file
         os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions

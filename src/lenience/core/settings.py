@@ -9,6 +9,7 @@ LOG_KEY = "LENIENCE_LOG_KEY"
 URL = "LENIENCE_URL"
 KEY = "LENIENCE_KEY"
 CLOCK_STEP = "LENIENCE_CLOCK_STEP"
+FOUR_EYES = "LENIENCE_FOUR_EYES"
 ALLOW_FSYNC_OFF = "LENIENCE_ALLOW_FSYNC_OFF"
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
@@ -28,6 +29,8 @@ OWN = {
     "processes.",
     CLOCK_STEP: "The largest forward step of the machine's clock that a running service follows, in seconds; 3600 by "
     "default. `lenience serve --clock-step` sets it for the processes it starts.",
+    FOUR_EYES: "`1` lets a version be activated only by somebody else than its author. `lenience serve --four-eyes` "
+    "sets it for the processes it starts.",
     ALLOW_FSYNC_OFF: "`1` lets the service use a PostgreSQL server with `fsync = off`. Only for tests: such a server "
     "loses decisions when its machine crashes.",
 }

@@ -27,6 +27,7 @@ from lenience.dashboard.wizard.guesses import Kind
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, unsolved
 from lenience.dashboard.wizard.upload_process import save_upload_apart
 from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
+from lenience.service.commands.four_eyes import four_eyes_required
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
@@ -172,14 +173,17 @@ async def create(request: Req) -> Response[bytes]:
     visitor = visitor_of(request)
     assert visitor is not None
     who = make_sender(visitor.actor, None, "", None)
-    solve = service.solve_in_background(specification, who, activate=state == "active")
+    activate = state == "active" and not four_eyes_required()
+    solve = service.solve_in_background(specification, who, activate=activate)
     if not await solve.ended_within(PATIENCE):
         return redirect(f"/solves/{solve.id}")
     try:
         made = msgspec.json.decode(solve.task.result().body, type=VersionAnswer)
     except BadRequest as error:
         return await _show_again(request, answers, unsolved(error))
-    message = f"Version {made.version} of {made.name} is {'live' if state == 'active' else 'saved as a draft'}."
+    message = f"Version {made.version} of {made.name} is {'live' if activate else 'saved as a draft'}."
+    if state == "active" and not activate:
+        message += " Somebody else must activate it."
     uploads.remove(answers.file)
     return redirect(f"/policies/{made.name}?version={made.version}", message, *made.warnings)
 

@@ -16,6 +16,7 @@ from sqlalchemy import insert, select, update
 
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.protected_attributes import describe_consent
+from lenience.service.commands.four_eyes import check_four_eyes, four_eyes_required
 from lenience.service.commands.imports import refuse_import
 from lenience.service.commands.solve_process import solve_cancellable
 from lenience.service.commands.solve_progress import SolveProgress
@@ -317,6 +318,9 @@ class ChangeState:
         if now not in NEXT[self.state]:
             detail = f"version {number} of {self.policy!r} is {now}, so it cannot become {self.state}"
             raise Conflict(detail, code="version_state", field="state", value=self.state)
+        two_persons = self.state == "active" and four_eyes_required()
+        if two_persons:
+            check_four_eyes(ledger, record.chain, number, self.sender.actor)
         changes: list[tuple[int, State]] = [(number, self.state)]
         replaced = active if self.state == "active" else None
         if replaced is not None:
@@ -347,6 +351,7 @@ class ChangeState:
                 state=state,
                 revision=chain.revision + 1,
                 receipt=receipt.digest if last else None,
+                four_eyes=last and two_persons,
                 overall=_overall_use(ledger, record) if opened else None,
                 lengths=_lengths(ledger, record) if opened or start is not None else {},
                 model=None if start is None else start.digest(),

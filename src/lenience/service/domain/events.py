@@ -218,6 +218,7 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     overall: OverallUse | None = None
     lengths: dict[str, int] = {}
     model: str | None = None  # the digest of the model state from which the version starts to learn
+    four_eyes: bool = False  # whether it had to be activated by somebody else than its author
 
 
 class Learned(_Event, frozen=True, tag="label", kw_only=True):

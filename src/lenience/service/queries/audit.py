@@ -394,6 +394,9 @@ class _Audit:
                 segments.update(event.names)
             elif isinstance(event, StateChanged):
                 states[event.number] = event.state
+                created = logged.get(event.number)
+                if event.four_eyes and created is not None and created.actor == event.actor:
+                    self.report(f"event {place.seq} of {label}", "its author activated the version, against four eyes")
                 revision = event.revision
                 overall.add(place.seq, event)
                 models.add(event)

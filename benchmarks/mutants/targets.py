@@ -327,6 +327,7 @@ TARGETS = (
     Target(COMMANDS + "decide.py", (RULES, OFFER_DECISIONS, ENGINE, VERSIONS, OVERALL_LIMITS, DECIDING_OFFERS)),
     Target(COMMANDS + "imports.py", (IMPORTS,)),
     Target(COMMANDS + "open_loans.py", (OPEN_LOANS,)),
+    Target(COMMANDS + "solve_process.py", ("tests/service/commands/test_solve_process.py",)),
     Target(
         COMMANDS + "outcomes.py",
         (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lenience.segments.exposure_limits import Exposure
 
 Result = TypeVar("Result")
-SOLVE_SECONDS = 0.1  # for one segment, by the solver's estimate; more than that narrows the bounds, and hardly more
+SOLVE_SECONDS = 0.05  # for one segment, by the solver's estimate; more than that narrows the bounds, and hardly more
 
 
 @click.command(short_help="Write one HTML page on the segments of past decisions.")

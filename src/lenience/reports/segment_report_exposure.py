@@ -15,10 +15,12 @@ from lenience.segments.exposure_limits import Exposure
 MOST_LISTED = 60  # segments whose limit is a number
 
 DELAY_SCOPE = (
-    "The amounts on this page allow for the delay: they are what the best policy is proved to earn at least, including "
+    "The amounts on this page allow for the delay: they are what the best policy {earns} at least, including "
     "applicants who are pending now. Three parts do not allow for it: outcomes by group, the comparison of models and "
     "the cost of constraints."
 )
+PROVED = "is proved to earn"
+ESTIMATED = "earns, proved or, where the limit is estimated, by the estimate less its error,"
 
 
 def exposure_section(rows: Sequence[Exposure], ignored: Sequence[Ignored], money: Money, dated: bool) -> Section:
@@ -40,7 +42,7 @@ def exposure_section(rows: Sequence[Exposure], ignored: Sequence[Ignored], money
         describe_limits(rows[0].objective, rows, dated),
         f"{counted(free, 'segment')} {plural(free, 'has', 'have')} no limit." if free else "",
         describe_ignored(ignored, money),
-        DELAY_SCOPE,
+        DELAY_SCOPE.format(earns=PROVED if all(row.proved for row in rows) else ESTIMATED),
     ]
     note = f"The {MOST_LISTED} largest of {len(limited):,} segments with a limit." if len(limited) > MOST_LISTED else ""
     table = ReportTable(header, body, note) if body else None

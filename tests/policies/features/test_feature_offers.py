@@ -25,6 +25,7 @@ from lenience.policies.features.baselines import (
     UpperBoundRule,
 )
 from lenience.policies.features.decision import OfferedDecision
+from lenience.policies.features.effective_discount import offer_shares
 from lenience.policies.features.policy import NeverStartsWarning
 
 OFFERS = Offers([0.2, 1, 4], [0.7, 0.8, 0.85], currency="$")
@@ -361,3 +362,30 @@ def test_labels_of_similar_people_above_the_cost_count_alike_with_one_offer() ->
     assert len(below) > 4
     for one, other in below:
         assert one.discount == pytest.approx(other.discount, rel=1e-9)
+
+
+def test_what_counts_as_known_of_similar_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Beta belief has the variance p(1 − p)/(n + 1), and a label takes 1/(n + 2) of it away."""
+    X = np.linspace(0.0, 1.0, 40)[:, None]
+    outcomes = np.where(np.arange(40) % 2 == 0, (np.arange(40) > 18).astype(float), np.nan)
+    policy = FeaturePolicy(Neighbours(bandwidth=0.3), Discounted(offers=Offers([3], [0.7]), discount=0.97))
+    policy.fit(X, outcomes)
+    given: list[Any] = []
+
+    def recorded(*arguments: Any) -> Any:
+        given.append((policy.reference_, *arguments))
+        return offer_shares(*arguments)
+
+    monkeypatch.setattr("lenience.policies.features.policy.offer_shares", recorded)
+    n, mean = policy.model_.beliefs(X[:3])
+    policy.decide(X[:3])
+    assert len(given) == 3
+    for i, (reference, like, rates, precision, resolved, own_mean, own_precision, own_resolved, *_) in enumerate(given):
+        size, rate = policy.model_.beliefs(reference)
+        assert like == pytest.approx(policy.model_.likeness(X[i : i + 1], reference)[0])
+        assert rates == pytest.approx(rate)
+        assert precision == pytest.approx((size + 1) / (rate * (1 - rate)))
+        assert resolved == pytest.approx(1 / (size + 2))
+        assert own_mean == pytest.approx(mean[i])
+        assert own_precision == pytest.approx((n[i] + 1) / (mean[i] * (1 - mean[i])))
+        assert own_resolved == pytest.approx(1 / (n[i] + 2))

@@ -345,7 +345,7 @@ def test_limits_of_small_problems_are_those_of_a_plain_recursion(
     assert at == len(band.limits) == len(band.settled)
     assert band.unsettled == unsettled
     assert band.capped == capped
-    assert band.resumed >= resumed
+    assert resumed <= band.resumed <= resumed + unsettled  # where a bound does not settle it, acceptance may resume
     assert band.resumed_proved >= resumed_proved
     assert band.compared >= compared
 

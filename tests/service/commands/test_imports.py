@@ -125,6 +125,12 @@ def test_rows_that_cannot_be_stop_their_batch(engine: Engine) -> None:
         import_rows(engine, [*ROWS, *wrong])
     assert [f"rows[{i}]" in error.value.detail for i in range(12)] == [False] * 6 + [True] * 5 + [False]
     assert engine.counts() == (2, 1, 0)
+    for many, more in ((20, ""), (23, "; and 3 more")):
+        with pytest.raises(BadRequest) as error:
+            import_rows(engine, wrong[:1] * many)
+        assert error.value.detail.endswith(more)
+        assert ("more" in error.value.detail) == bool(more)
+        assert error.value.detail.count("rows[") == 20
     for odd in ({"decision": "reject", "outcome": "success"}, {"outcome": "late", "outcome_at": "2020-02-01"}):
         with pytest.raises(msgspec.ValidationError):
             import_rows(engine, [{"decided_at": "2020-01-01", **odd}])

@@ -194,3 +194,14 @@ def test_limits_of_late_outcomes_in_and_beyond_the_table() -> None:
 )
 def test_boundaries_rise_by_one_at_most(proved: list[int], steady_rows: list[int]) -> None:
     assert steady(np.array(proved)).tolist() == steady_rows
+
+
+@pytest.mark.parametrize(("prior", "cost"), [(FLAT, 0.5), (SURE, 0.5), (FLAT, 0.8)])
+def test_the_fewest_successes_may_be_all_outcomes(prior: Belief, cost: float) -> None:
+    table = stopping(prior, cost)
+    kinds = set()
+    for k in range(LAST + 1):
+        accepted = [s for s in range(k + 1) if table.limit(s, k - s) is None]
+        assert table.least_accepted(k) == (accepted[0] if accepted else None)
+        kinds.add("all" if accepted == [k] else "none" if not accepted else "some")
+    assert cost == 0.5 or "all" in kinds

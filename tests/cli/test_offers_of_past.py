@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,7 +138,6 @@ def test_doubt(run: Run, loans: str) -> None:
         (("--amount", "amount", "--rate", "lost", "--term", "3"), "--rate-unit", "missing"),
         (("--amount", "volume", "--rate", "interest", "--term", "3"), "--amount", "unknown_name"),
         (("--cost", "0.7", "--amount", "amount", "--rate", "interest", "--term", "3"), "--cost", "conflicting_fields"),
-        (("--gain", "won", "--loss", "lost", "--label-delay", "1"), "--label-delay", "unsupported_offers"),
         (("--cost", "0.8", "--term-unit", "months"), "--term-unit", "missing"),
     ],
 )
@@ -171,3 +171,29 @@ def test_report_with_a_prior_that_may_be_wrong(run: Run, rejection: Rejection, l
     for limit in (("--floor", "0.05"), ("--cap", "3")):
         error = rejection(*words, "--doubt", "0.2", *limit)
         assert (error.code, error.fields[0]) == ("conflicting_fields", limit[0])
+
+
+def test_late_outcomes_with_amounts_and_doubt(run: Run, loans: str, tmp_path: Path) -> None:
+    page = tmp_path / "late.html"
+    late = ("--arrivals", "20", "--discount-rate", "0.5", "--label-delay", "0.5")
+    code, out, _ = run("fit", loans, *COLUMNS, *LOAN, *late, "--json")
+    assert code == 0
+    rows = {row["segment"]: row["late"] for row in json.loads(out)["segments"]}
+    assert rows["C"]["pending"] == 1
+    for row in rows.values():
+        assert row["by_offer"]
+        limits = [math.inf if one["limit"] is None else one["limit"] for one in row["by_offer"]]
+        assert row["unlimited"] == (max(limits) == math.inf)
+    code, out, _ = run("fit", loans, *COLUMNS, *LOAN, *late)
+    assert code == 0
+    assert "Small amounts have larger limits" in " ".join(out.split())
+    code, out, _ = run("report", loans, *COLUMNS, *LOAN, *late, "--output", str(page), "--json")
+    assert code == 0
+    assert json.loads(out)["value"] > 0
+    assert "Delayed outcomes" in page.read_text(encoding="utf-8")
+    sure, doubtful = (
+        json.loads(run("fit", loans, *COLUMNS, "--cost", "0.7", "--prior", "20,8", *late, *doubt, "--json")[1])
+        for doubt in ((), ("--doubt", "0.6"))
+    )
+    assert [row["late"]["limit"] for row in sure["segments"]] == [0, 0, 0]
+    assert any(row["late"]["limit"] != 0 for row in doubtful["segments"])

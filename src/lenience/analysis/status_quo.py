@@ -100,7 +100,7 @@ def compare_with_status_quo(
         rate = past.accepted / past.arrivals
         if cell.name in limits:
             own = limits[cell.name]
-            all_accepted = own.objective.volume * (own.belief.mean - own.objective.cost)
+            all_accepted = own.objective.volume * _mean_profit(cell, past)
             rows.append(StatusQuoComparison(cell.name, rate, bool(own.accept), rate * all_accepted, own.worth, own.now))
             continue
         worth = policies.segment_value(cell.name).midpoint

@@ -17,7 +17,7 @@ from lenience.cli.past import PastOptions, history_options, read_past_options
 from lenience.core.formatting import counted, even_percent, plural
 from lenience.core.money import Money
 from lenience.history.beliefs import MODELS
-from lenience.reports.exposure_text import describe_limits, exposure_json
+from lenience.reports.exposure_text import describe_limits, exposure_json, limits_text
 
 if TYPE_CHECKING:
     from lenience.history.economics import SegmentEconomics
@@ -125,7 +125,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
     grid.add_column("segment", overflow="fold", min_width=8 if wide else None)
     grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, because the last column needs room
     headings = ["labels", "own\nrate", "belief"]
-    offers = any(start.offers is not None for start in starts.values())
+    offers = any(start.offers is not None for start in starts.values()) and not late
     if offers:
         headings += ["mean\namount", "break-\neven", "largest\namount", "now"]
     else:
@@ -140,7 +140,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         line += ["" if row.rate is None else even_percent(row.rate), f"{even_percent(belief.mean)} of {belief.n:,.0f}"]
         if row.segment in late:
             own = late[row.segment]
-            line += [f"{own.pending:,}", own.most, own.now]
+            line += [f"{own.pending:,}", limits_text(own), own.now]
         elif row.segment in starts:
             start = starts[row.segment]
             if start.offers is not None and row.economics is not None:

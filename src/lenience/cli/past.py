@@ -152,8 +152,12 @@ class PastOptions(NamedTuple):
         shares = {cell.name: cell.share for cell in self.segments}
         beliefs = {cell.name: cell.prior for cell in self.segments}
         out = {row.segment: row.out for row in self.history.segments if row.segment in shares}
+        late: Any = self.late
+        brought = {cell.name: cell.objective.offers for cell in self.segments}
+        if any(brought.values()):
+            late = {name: self.late.with_offers(own) for name, own in brought.items() if own is not None}
         with announcing("Computing how many may be pending at a time"):
-            return exposure_limits(Segments.of(shares, self.late, beliefs, self.groups), out, values)
+            return exposure_limits(Segments.of(shares, late, beliefs, self.groups), out, values)
 
     def described(self) -> str:
         """Describe what was read, and what to type if values have no meaning or outcomes are immature."""
@@ -195,11 +199,6 @@ class PastOptions(NamedTuple):
             )
         if self.segments is None or not (maturity or pending):
             return None
-        if any(cell.objective.offers is not None for cell in self.segments):
-            return (
-                f"labels come late ({pending:,} {plural(pending, 'is', 'are')} pending), but these decisions assume "
-                "that they come at once; --label-delay needs one break-even for all"
-            )
         example = f", e.g. {years} for the maturity of {maturity:g} days" if maturity else ""
         if self.history.mean_delay is not None:
             example = f", e.g. {self.history.mean_delay / DAYS:.2g} as in the source"
@@ -274,13 +273,6 @@ def read_past_options(
     if score_columns and model != "curve" and cost is None and economics is None:
         raise InputError.because(
             "needs --model curve, or --cost, which compares every model", "--score", code="missing"
-        )
-    if label_delay is not None and (economics is not None or doubt is not None):
-        raise InputError.because(
-            "takes one break-even for all and a prior without --doubt",
-            "--label-delay",
-            code="unsupported_offers",
-            hint="Give --cost, or numbers for --gain and --loss.",
         )
     if doubt is not None and cost is None and economics is None:
         raise InputError.because("needs --cost, or --gain and --loss", "--doubt", code="missing")

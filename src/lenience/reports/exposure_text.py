@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from lenience.core.formatting import counted, duration, plural
 from lenience.objectives.delayed import Delayed
-from lenience.segments.exposure_limits import Exposure
+from lenience.segments.exposure_limits import Exposure, OfferLimit
 
 MOST_NAMED = 3  # segments without a computed limit that are named
 
@@ -21,8 +22,39 @@ def exposure_json(row: Exposure) -> dict[str, Any]:
         "proved": row.proved,
         "room": row.room,
         "now": row.now,
+        **({"by_offer": [_offer_json(one) for one in row.by_offer]} if row.by_offer else {}),
         "not_computed": None if row.not_computed is None else str(row.not_computed),
     }
+
+
+def _offer_json(one: OfferLimit) -> dict[str, Any]:
+    """Return the limit of one offer for JSON."""
+    return {"amount": one.offer.amount, "cost": one.offer.cost, "limit": one.limit, "proved": one.proved}
+
+
+def limits_text(row: Exposure) -> str:
+    """Return the limit of a segment as text: with offers, the smallest and the largest one of an offer.
+
+    Examples
+    --------
+    >>> from lenience import Belief, Offers, Segments, exposure_limits
+    >>> loans = Offers(amount=[500, 5000], cost=[0.8, 0.8])
+    >>> late = Delayed(offers=loans, arrivals=20, discount_rate=0.5, label_delay=0.5)
+    >>> [row] = exposure_limits(Segments.of({"all": 1.0}, late, Belief(2, 1)))
+    >>> limits_text(row)
+    '0 to 2'
+    """
+    if not row.by_offer or row.not_computed:
+        return row.most
+    limits = [math.inf if one.limit is None else one.limit for one in row.by_offer]
+    mark = "" if row.proved else "~"
+    ends = ["no limit" if end == math.inf else f"{mark}{end:,}" for end in (min(limits), max(limits))]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def is_limited(row: Exposure) -> bool:
+    """Return whether a segment, or one of its offers, has a limit."""
+    return not row.unlimited or any(one.limit is not None for one in row.by_offer)
 
 
 def describe_limits(objective: Delayed, rows: Sequence[Exposure], dated: bool) -> str:
@@ -63,6 +95,8 @@ def describe_limits(objective: Delayed, rows: Sequence[Exposure], dated: bool) -
         if dated
         else "Because the dates of the decisions are unknown, all missing outcomes count as pending.",
     ]
+    if any(row.by_offer for row in rows):
+        sentences.append("Small amounts have larger limits: the smallest and the largest one of an offer are shown.")
     if any(not row.proved and not row.not_computed for row in rows):
         sentences.append("~ marks an estimated limit: near it, accepting and rejecting are worth almost the same.")
     unknown = [row for row in rows if row.not_computed]

@@ -29,6 +29,7 @@ from lenience.policies.beliefs.offers import offers_of
 from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.reports.canvas import percent_ticks
 from lenience.reports.charts import IntervalRow, interval_chart
+from lenience.reports.exposure_text import limits_text
 from lenience.reports.rendering import render
 from lenience.reports.segment_report_exposure import exposure_section
 from lenience.reports.segment_report_fair import fair_section
@@ -400,7 +401,7 @@ def _segments_section(
         if late is None:
             line.append(decision_cell(_decision(row), row.starts))
         else:
-            line += [decision_cell(late.now, late.accept), f"{late.pending:,}", late.most]
+            line += [decision_cell(late.now, late.accept), f"{late.pending:,}", limits_text(late)]
         worth = policies.segment_value(row.name).midpoint if late is None else late.worth
         line += [even_percent(row.prior.mean), count(row.prior.n), money.format(worth)]
         if past:

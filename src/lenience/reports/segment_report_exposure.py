@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lenience.analysis.ignored_delay import Ignored
 from lenience.core.formatting import counted, plural
 from lenience.core.money import Money
-from lenience.reports.exposure_text import describe_limits
+from lenience.reports.exposure_text import describe_limits, is_limited, limits_text
 from lenience.reports.views import ReportTable, Section, TableCell, decision_cell
 from lenience.segments.exposure_limits import Exposure
 
@@ -25,15 +25,15 @@ ESTIMATED = "earns, proved or, where the limit is estimated, by the estimate les
 
 def exposure_section(rows: Sequence[Exposure], ignored: Sequence[Ignored], money: Money, dated: bool) -> Section:
     """Show the limit of each segment that has one, and what ignoring the delay would cost."""
-    free = sum(row.unlimited for row in rows)
-    limited = [row for row in rows if not row.unlimited]
+    limited = [row for row in rows if is_limited(row)]
+    free = len(rows) - len(limited)
     listed = sorted(limited, key=lambda row: -row.objective.volume)[:MOST_LISTED]
     blind = {row.segment: row for row in ignored if row.blind is not None}
     header = ["segment", "decision now", "pending", "limit"]
     header += ["value with the limit", "value if the delay is ignored"] if blind else []
     body: list[list[str | TableCell]] = []
     for row in listed:
-        body.append([row.name, decision_cell(row.now, row.accept), f"{row.pending:,}", row.most])
+        body.append([row.name, decision_cell(row.now, row.accept), f"{row.pending:,}", limits_text(row)])
         if blind:
             own = blind.get(row.name)
             values = (None, None) if own is None else (own.limited, own.blind)

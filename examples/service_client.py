@@ -39,15 +39,16 @@ def session(client: ln.Client) -> None:
             "name": "cards",
             "objective": {"type": "discounted", "cost": 0.8, "discount": 0.99},
             "prior": {"n": 5, "s": 4},
-            "segments": ["young", "old"],
+            "segments": ["score below 600", "score 600 and above"],
         }
     )
     client.activate("cards")
     rng = np.random.default_rng(3)
     accepted: list[str] = []
     for i in range(40):
-        segment, truth = ("young", 0.9) if i % 2 else ("old", 0.6)
-        decision = client.decide("cards", segment=segment, reference=f"application {i}")
+        segment, truth = ("score 600 and above", 0.9) if i % 2 else ("score below 600", 0.6)
+        monitored = {"sex": "f" if rng.random() < 0.5 else "m"}  # for the fairness page; the policy never sees it
+        decision = client.decide("cards", segment=segment, reference=f"application {i}", monitored=monitored)
         if decision["decision"] == "accept":
             client.outcome(decision["id"], "success" if rng.random() < truth else "failure")
             accepted.append(decision["id"])

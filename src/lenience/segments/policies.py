@@ -202,8 +202,8 @@ class SegmentPolicies(Mapping[str, Any]):
         --------
         >>> from lenience import Belief, Discounted, Segments
         >>> loans = Discounted(offers=Offers([500, 5000], [0.8, 0.8], currency="$"), discount=0.99)
-        >>> policies = Segments.of({"young": 0.4, "old": 0.6}, loans, Belief(2, 1)).solve()
-        >>> decision = policies.decide("young", offer=Offer(500, 0.8))
+        >>> policies = Segments.of({"low score": 0.4, "high score": 0.6}, loans, Belief(2, 1)).solve()
+        >>> decision = policies.decide("low score", offer=Offer(500, 0.8))
         >>> decision.accepted, round(decision.expected_profit), round(decision.label_value.midpoint)
         (True, -150, 207)
         """

@@ -59,11 +59,11 @@ class Segment(msgspec.Struct, frozen=True):
 
     Examples
     --------
-    >>> segment = Segment("young", share=0.1, objective=Discounted(cost=0.8, discount=0.999), prior=Belief(2, 1))
+    >>> segment = Segment("low score", share=0.1, objective=Discounted(cost=0.8, discount=0.999), prior=Belief(2, 1))
     >>> round(segment.own.discount, 6), round(segment.volume, 1)
     (0.990089, 99.9)
     >>> loans = Offers(amount=[500, 5000], cost=[0.8, 0.75], currency="$")
-    >>> Segment("young", 0.1, Discounted(offers=loans, discount=0.999), Belief(2, 1)).currency
+    >>> Segment("low score", 0.1, Discounted(offers=loans, discount=0.999), Belief(2, 1)).currency
     '$'
     """
 

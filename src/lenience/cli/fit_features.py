@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lenience.cli.feature_options import TRUST
+from lenience.cli.monitored import check_protected
 from lenience.cli.options import bold, console, print_json, table, unit_of
 from lenience.cli.past import problems_of
 from lenience.cli.progress import announcing
@@ -19,7 +20,7 @@ UNUSED = {
     "time_column": "--time", "outcome_time_column": "--outcome-time", "maturing": "--maturing", "dates": "--dates",
     "connection": "--connection", "as_of": "--as-of", "maturity": "--maturity", "half_life": "--half-life",
     "price_bands": "--price-bands", "strict": "--strict", "group_columns": "--group", "truths": "--truths",
-    "doubt": "--doubt",
+    "doubt": "--doubt", "monitor": "--monitor",
 }  # fmt: skip
 
 
@@ -75,6 +76,7 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
             options["sheet"],
         )
     rule = fitted.policy.to_rule()
+    check_protected("--feature", [column.name for column in rule.columns], (), options["decide_by_protected"])
     output = options["output"]
     if output is not None:
         fitted.policy.save(output)

@@ -127,7 +127,7 @@ def read_past(
         only_given=columns.only_given,
         **({} if columns.economics is None else msgspec.structs.asdict(columns.economics)),
         price_bands=columns.price_bands,
-        decide_by_protected=columns.decide_by_protected or bool(columns.cells),
+        decide_by_protected=columns.decide_by_protected,
         strict=strict,
         warn=False,  # the caller shows History.describe(), which has the warning
     )

@@ -192,8 +192,14 @@ def test_what_a_lenders_columns_mean_is_guessed(clerk: Browser) -> None:
     assert (answers["segment"], answers["group"], answers["time"]) == (["region"], [""], ["application_date"])
     assert "in the first 1,000 rows" in shown.text
     assert "never decided by" not in shown.text
-    assert "may be unlawful" in shown.text
     assert clerk.http.get("/new/beliefs", params=answers).status_code == 200
+    by_gender = {**answers, "segment": ["gender"]}
+    assert "Decisions would differ by gender" in alert(clerk.http.get("/new/beliefs", params=by_gender))
+    allowed = {**by_gender, "decide_by_protected": "yes", **OBJECTIVE, "name": "by-gender"}
+    assert clerk.http.get("/new/beliefs", params=allowed).status_code == 200
+    assert clerk.post("/new/create", **allowed, state="draft").status_code == 303
+    made = clerk.http.get("/v1/policies/by-gender?version=1").json()["specification"]
+    assert (made["decide_by_protected"], made["protected"]) == (True, ["gender"])
 
 
 def test_a_score_in_bands_opens_the_curve(clerk: Browser, tmp_path: Path) -> None:

@@ -174,6 +174,11 @@ def test_a_version_decides_by_them_only_if_it_may(engine: Engine, changes: dict[
     assert made["warnings"][0].startswith("Decisions differ by")
 
 
+def test_a_version_that_says_so_is_warned_of_whatever_its_names(engine: Engine) -> None:
+    made = engine.create(segments=["f", "m"], protected=["sex"], decide_by_protected=True)
+    assert made["warnings"][0].startswith("Decisions differ by sex.")
+
+
 def test_a_version_cannot_decide_by_what_is_monitored(engine: Engine) -> None:
     engine.create()
     engine.decide(monitored={"region": "north"})

@@ -32,6 +32,7 @@ COLUMNS = (
     "maturity",
     "outcome_time",
     "maturing",
+    "decide_by_protected",
     "as_of",
     "priced",
     *ECONOMICS,
@@ -84,6 +85,7 @@ class Answers(msgspec.Struct, frozen=True):
     maturity: str = ""
     outcome_time: str = ""  # the column of the date when an outcome became known
     maturing: str = ""  # "yes" if pending outcomes count according to their age
+    decide_by_protected: str = ""  # "yes" if decisions may differ by a protected attribute
     as_of: str = ""
     priced: str = ""  # what the file has of each applicant: nothing, gain_loss or loan
     gain_column: str = ""

@@ -15,6 +15,7 @@ import msgspec
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.offers import Offers
+from lenience.core.protected_attributes import protected_among
 from lenience.dashboard.wizard.answers import (
     BANDS,
     EVERYONE,
@@ -159,8 +160,10 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
     _check_maturing(answers, maturity)
     if answers.as_of and not answers.time:
         raise FormError("columns", "as_of", "Choose the date of the decision. It is needed to ignore later rows")
+    _check_protected(answers)
     columns = PastColumns(
         segments=answers.segment,
+        decide_by_protected=bool(answers.decide_by_protected),
         outcome=answers.outcome,
         success=good,
         failure=bad,
@@ -183,6 +186,20 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
         columns,
         cuts=tuple((column, _cut(column, text)) for column, text in answers.bands if column in answers.segment),
     )
+
+
+def _check_protected(answers: Answers) -> None:
+    """Raise FormError if a segment column names a protected attribute and the person has not confirmed it."""
+    protected = protected_among(answers.segment)
+    if protected and not answers.decide_by_protected:
+        raise FormError(
+            "columns",
+            "decide_by_protected",
+            f"Decisions would differ by {', '.join(protected)}, which is unlawful for lenders in many countries. Do "
+            "not select it as a segment, or confirm below that the law allows it. To measure fairness, send it as "
+            "monitored with each decision instead",
+            "decides_by_protected",
+        )
 
 
 def _check_maturing(answers: Answers, maturity: float | None) -> None:
@@ -404,6 +421,8 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
     }
     if expiry is not None:
         made["expire_after_days"] = expiry
+    if protected_among(answers.segment):
+        made |= {"decide_by_protected": True, "protected": protected_among(answers.segment)}
     try:
         msgspec.convert(answers.name, limits.Name)
     except msgspec.ValidationError:

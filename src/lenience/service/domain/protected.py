@@ -42,7 +42,8 @@ def protected_decisions(
 ) -> list[str]:
     """Return the protected attributes that a version decides by, or raise InputError if it is not allowed to.
 
-    A group counts as one if it is a value of a monitored attribute.
+    A group counts as one if it is a value of a monitored attribute. A version that says that it decides by one, but
+    whose names do not show which, decides by those that it lists as protected.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ def protected_decisions(
     names = [*decided_by(specification), *groups]
     attributes = [*(specification.protected or ()), *known, *groups]
     shown = next(iter(protected_among(names, attributes)), "")
-    return require_consent(
+    found = require_consent(
         names,
         attributes,
         decide_by_protected=bool(specification.decide_by_protected),
@@ -70,3 +71,6 @@ def protected_decisions(
         monitor="monitored in each decision",
         allow='"decide_by_protected": true to the policy',
     )
+    if found or not specification.decide_by_protected:
+        return found
+    return list(specification.protected or ["a protected attribute"])  # segments may have other names, such as f and m

@@ -234,9 +234,11 @@ def report(
 
 def _counted_limits(late: list[Exposure]) -> str:
     """Count the segments by what to do with them, in one sentence."""
+    from lenience.reports.exposure_text import is_limited
+
     kinds = {
-        "to accept without a limit": sum(row.unlimited for row in late),
-        "to accept up to a limit": sum(bool(row.room) for row in late),
+        "to accept without a limit": sum(not is_limited(row) for row in late),
+        "to accept up to a limit": sum(bool(row.room) or (row.unlimited and is_limited(row)) for row in late),
         "to wait for labels": sum(row.now == "wait" for row in late),
         "to reject": sum(row.limit == 0 for row in late),
         "not computed": sum(bool(row.not_computed) for row in late),

@@ -1,11 +1,13 @@
 """Late labels: the certified solve beside the plain recursion, and problems too large for the plain one.
 
 `python -m benchmarks.delayed limit-cost [seconds] [seed]` measures instead, over random problems, what is lost by
-taking the first rejection for the exposure limit.
+taking the first rejection for the exposure limit. `python -m benchmarks.delayed offer-errors [seconds] [seed]` compares
+estimates with offers and mixture priors with certified solves of random problems.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import sys
 import time
@@ -13,11 +15,14 @@ import time
 import numpy as np
 
 from benchmarks.measure import best, peak_memory, report, seconds
-from lenience import Belief, Segments, exposure_limits
+from lenience import Belief, MixtureBelief, Offers, Segments, exposure_limits
 from lenience.analysis.delay import limit_cost
 from lenience.core.compiled import compiled
+from lenience.core.errors import TooLargeError
 from lenience.objectives.delayed import Delayed
+from lenience.policies.beliefs.estimated_labels import EstimatedLabels
 from lenience.policies.beliefs.exposure import ExposurePolicy
+from lenience.solvers.offers.delayed import solve_delayed_offers
 
 PRIOR = Belief(2, 1)
 
@@ -97,6 +102,7 @@ def main() -> None:
         rows,
     )
     measure_sizes()
+    measure_offer_sizes()
     measure_segments()
 
 
@@ -125,6 +131,92 @@ def measure_sizes() -> None:
         f"solve(prior) at any size: {len(cases)} problems, the slowest took {seconds(slowest)}",
         ["problem", "prior n", "time", "value"],
         rows,
+    )
+
+
+def measure_offer_sizes() -> None:
+    """The CPU time of ``solve`` with nine offers, after compilation, over sizes, priors and delays."""
+    nine = Offers([0.2, 1, 4] * 3, [0.7] * 3 + [0.8] * 3 + [0.9] * 3)
+    tiny = Delayed(offers=nine, arrivals=1, discount_rate=1, label_delay=1)
+    for warm in (PRIOR, MixtureBelief.doubt(PRIOR, 0.5)):
+        tiny.solve(warm)
+        tiny.solve(warm, seconds=1e-9)
+    slowest, rows, count = 0.0, [], 0
+    for arrivals in (10, 100, 1_000, 20_000, 1_000_000):
+        for delay in (0.05, 1.0, 30.0):
+            for n in (2, 1e3, 1e6):
+                belief = Belief(n, 0.79 * n)
+                for prior in (belief, MixtureBelief.doubt(belief, 0.2)):
+                    problem = Delayed(offers=nine, arrivals=arrivals, discount_rate=0.1, label_delay=delay)
+                    start = time.process_time()
+                    policy = problem.solve(prior)
+                    taken = time.process_time() - start
+                    slowest, count = max(slowest, taken), count + 1
+                    if delay == 1.0 and n != 1e3:
+                        kind = "doubt 0.2" if isinstance(prior, MixtureBelief) else "one belief"
+                        proved = "proved" if policy.proves else "estimated"
+                        value = f"{policy.value(prior)}"
+                        rows.append([f"{arrivals:,} a year", f"{n:g}", kind, seconds(taken), value, proved])
+    report(
+        f"Nine offers at any size: {count} problems, the slowest took {seconds(slowest)} of CPU time",
+        ["arrivals", "prior n", "prior", "CPU time", "value", ""],
+        rows,
+    )
+
+
+def random_offer_problem(draw: random.Random) -> tuple[Belief | MixtureBelief, Offers, float, float, float]:
+    """Return a prior, offers, arrivals, label delay and discount rate."""
+    count, base = draw.randint(1, 9), draw.uniform(0.25, 0.92)
+    spread, distance = draw.uniform(0.0, 1.8), draw.choice((0.0, 0.03, 0.1))
+    amount = [math.exp(draw.gauss(0.0, spread)) for _ in range(count)]
+    cost = [min(max(base + draw.gauss(0.0, 1.0) * distance, 0.05), 0.97) for _ in range(count)]
+    share = [draw.uniform(0.1, 1.0) for _ in range(count)]
+    offers = Offers.menu(amount, cost) if count > 1 and draw.random() < 0.3 else Offers(amount, cost, share)
+
+    def belief() -> Belief:
+        n = math.exp(draw.uniform(0.0, 5.5))
+        mean = base + draw.gauss(0.0, 1.0) * math.sqrt(base * (1 - base) / (n + 1))
+        return Belief(n, n * min(max(mean, 0.02), 0.98))
+
+    prior: Belief | MixtureBelief = belief()
+    kind = draw.random()
+    if kind < 0.3:
+        prior = MixtureBelief.doubt(belief(), draw.uniform(0.02, 0.5))
+    elif kind < 0.45:
+        prior = MixtureBelief((belief(), belief()), (1.0, draw.uniform(0.2, 2.0)))
+    rate = draw.uniform(0.05, 1.0)
+    arrivals = rate * math.exp(draw.uniform(1.5, 5.2))
+    return prior, offers, arrivals, math.exp(draw.uniform(-3.0, 4.0)) / arrivals, rate
+
+
+def measure_offer_errors(budget: float, seed: int) -> None:
+    """How often the stated errors of estimates are false, over random problems that can be proved quickly."""
+    draw, end = random.Random(seed), time.process_time() + budget
+    problems = false = labels = outside = 0
+    worst = 0.0
+    while time.process_time() < end:
+        problem = random_offer_problem(draw)
+        try:
+            proved = solve_delayed_offers(*problem, 1e-5, 0.4, rows=12)
+        except TooLargeError:
+            continue
+        table, blocks = EstimatedLabels.solve(*problem)
+        far = max(proved.value.lower - blocks.value, blocks.value - proved.value.upper, 0.0)
+        problems += 1
+        false += far > blocks.error
+        worst = max(worst, far / blocks.error)
+        for k in (0, 1, 4, 11):
+            first, begin, count = proved.rows[k].tolist()
+            for position in {0, count // 2, count - 1} if count else ():
+                for pending in (0, 1, 2, 5, 20):
+                    if pending < proved.table.shape[2]:
+                        low, high = (max(float(side[begin + position, pending]), 0.0) for side in proved.table)
+                        stated = table.bounds(first + position, k - first - position, pending)
+                        labels += 1
+                        outside += low > stated.upper or high < stated.lower
+    print(
+        f"{problems} problems: the stated error of the value is false in {false}; the largest error is {worst:.2f} of "
+        f"the stated one; {outside} of {labels} labels are outside of their stated errors"
     )
 
 
@@ -171,8 +263,9 @@ def measure_limit_cost(budget: float, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["limit-cost"]:
+    if sys.argv[1:2] in (["limit-cost"], ["offer-errors"]):
         words = [*sys.argv[2:], "60", "0"]
-        measure_limit_cost(float(words[0]), int(words[1]) if len(sys.argv) > 3 else 0)
+        measure = measure_limit_cost if sys.argv[1] == "limit-cost" else measure_offer_errors
+        measure(float(words[0]), int(words[1]) if len(sys.argv) > 3 else 0)
     else:
         main()

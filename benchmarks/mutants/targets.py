@@ -59,6 +59,7 @@ RULES = "tests/service/domain/test_rules.py"
 BLOCKS = "tests/solvers/test_blocks.py"
 FEATURE_OFFERS = "tests/policies/features/test_feature_offers.py"
 OBJECTIVE_TESTS = "tests/objectives"
+OFFER_BLOCKS = "tests/solvers/test_offer_blocks.py"
 LATE_OFFER_TABLES = "tests/service/domain/test_late_offer_tables.py"
 ESTIMATED_TABLES = "tests/service/domain/test_estimated_tables.py"
 DECIDING_OFFERS = "tests/service/commands/test_deciding_offers.py -k 'not postgresql'"
@@ -168,6 +169,7 @@ TARGETS = (
         (OFFER_KERNELS + " -k pending",),
         skipped=OFFER_EFFORT,
     ),
+    Target(SOLVERS + "offers/delayed_blocks.py", (OFFER_BLOCKS,), (OFFER_BLOCKS,), skipped=EFFORT),
     Target(SOLVERS + "offers/evaluation.py", (BASELINE_OFFERS, EXACT_OFFERS), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/forward.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/horizon.py", (HORIZON_OFFERS,), (SMALL_HORIZON_OFFERS,), skipped=OFFER_EFFORT),
@@ -192,6 +194,9 @@ TARGETS = (
     Target(BELIEFS + "horizon_offers.py", (HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS, "tests/analysis/test_evaluate_mixture.py")),
     Target(BELIEFS + "offer_exposure.py", (OFFER_POLICIES, LATE_OFFERS, LATE_OFFER_TABLES), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "offer_exposure_decisions.py", (OFFER_POLICIES, OFFER_BLOCKS), skipped=OFFER_EFFORT),
+    Target(BELIEFS + "estimated_labels.py", (OFFER_BLOCKS, LATE_OFFER_TABLES)),
+    Target(BELIEFS + "estimated_offer_exposure.py", (OFFER_BLOCKS,)),
     Target(BELIEFS + "offers.py", (OFFER_POLICIES, OFFERS, OFFER_TABLES), skipped=OFFER_EFFORT),
     Target(
         BELIEFS + "pending.py",

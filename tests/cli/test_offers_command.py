@@ -56,6 +56,14 @@ def test_late_outcomes_give_a_limit_for_each_offer(run: Run) -> None:
     assert "$0.10" in out
 
 
+def test_many_arrivals_with_late_outcomes_are_estimated(run: Run) -> None:
+    rates = ("--arrivals", "20000", "--discount-rate", "0.1", "--label-delay", "1")
+    code, out, _ = run("offers", *TWO, *rates)
+    assert code == 0
+    assert "estimated" in out
+    assert "too large to prove" in " ".join(out.split())
+
+
 def test_a_known_number_of_arrivals(run: Run) -> None:
     code, out, _ = run("offers", *TWO, "--horizon", "40", "--json")
     assert code == 0

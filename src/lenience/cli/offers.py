@@ -32,6 +32,7 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offer, Offers
 
 if TYPE_CHECKING:
+    from lenience.policies.beliefs.estimated_offer_exposure import EstimatedOfferExposurePolicy
     from lenience.policies.beliefs.horizon_offers import HorizonOfferPolicy
     from lenience.policies.beliefs.offer_exposure import OfferExposurePolicy
     from lenience.policies.beliefs.offers import OfferPolicy
@@ -105,7 +106,7 @@ def _late(
     label_delay: float,
     start: Belief | MixtureBelief,
     tolerance: float,
-) -> OfferExposurePolicy:
+) -> OfferExposurePolicy | EstimatedOfferExposurePolicy:
     """Solve with late labels."""
     from lenience.objectives.delayed import Delayed
 
@@ -118,7 +119,9 @@ def _late(
         )
     note_units(discount_rate, [label_delay])
     problem = Delayed(arrivals=arrivals, discount_rate=discount_rate, label_delay=label_delay, offers=described)
-    policy: OfferExposurePolicy = solving("Solving", lambda: problem.solve(start, tolerance=tolerance))
+    policy: OfferExposurePolicy | EstimatedOfferExposurePolicy = solving(
+        "Solving", lambda: problem.solve(start, tolerance=tolerance)
+    )
     return policy
 
 
@@ -180,8 +183,12 @@ def _print_amounts(policy: OfferPolicy | HorizonOfferPolicy, start: Belief) -> N
     out.print(f"From {percent(cost, 2)} on, every amount at this break-even is accepted.\n")
 
 
-def print_late(policy: OfferExposurePolicy, start: Belief | MixtureBelief, as_json: bool) -> None:
+def print_late(
+    policy: OfferExposurePolicy | EstimatedOfferExposurePolicy, start: Belief | MixtureBelief, as_json: bool
+) -> None:
     """Print the decision on each offer and how many outcomes may be pending."""
+    from lenience.policies.beliefs.estimated_offer_exposure import EstimatedOfferExposurePolicy
+
     described = policy.offers
     value = policy.value(start)
     limits = [
@@ -199,6 +206,7 @@ def print_late(policy: OfferExposurePolicy, start: Belief | MixtureBelief, as_js
                 "decisions": [_decision(policy.decide(start, menu)) for menu in _choices(described)],
                 "explanations": [policy.explain(start, menu) for menu in _choices(described)],
                 "limits": limits,
+                "proved": policy.proves,
             }
         )
         return
@@ -216,6 +224,8 @@ def print_late(policy: OfferExposurePolicy, start: Belief | MixtureBelief, as_js
     out.print(grid)
     out.print(bold(policy.objective.describe()))
     out.print("Value at the prior: ", bold(described.money.format_bounds(value)), sep="")
+    if isinstance(policy, EstimatedOfferExposurePolicy):
+        out.print(policy.certificate.describe(described.money))
 
 
 def _decision(decision: object) -> dict[str, Any]:

@@ -34,6 +34,7 @@ else:  # it may be 0 with a horizon, and must be above 0 otherwise
 
 SECONDS = 3.0  # to prove limits before they are estimated
 SURE = 2.5  # a proof has taken up to so many times the time that was planned
+OFFER_SECONDS = 0.5  # to prove limits with offers, by the solver's estimate: it has taken up to three times as long
 PROOF_SECONDS = 60.0  # to prove limits that are not estimated
 
 
@@ -273,7 +274,7 @@ class Delayed(
 
             return HorizonExposurePolicy.solve(self, prior, SECONDS if within is None else within)
         if self.offers is not None or isinstance(prior, MixtureBelief):
-            return self._solve_offers(prior, check_tolerance(tolerance), SECONDS / SURE if within is None else within)
+            return self._solve_offers(prior, check_tolerance(tolerance), OFFER_SECONDS if within is None else within)
         check_prior(prior)
         within = SECONDS / SURE if within is None else within
         if pending_cap is None and look_ahead is None:

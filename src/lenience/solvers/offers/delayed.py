@@ -293,8 +293,9 @@ def solve_delayed_offers(
     cap = math.ceil(in_flight + 4.0 * math.sqrt(in_flight) + 4.0)
     ahead = math.ceil(volume * max(2.0, 0.25 * math.log(1.0 / tolerance)) + 20.0)
     target = tolerance * volume
+    spent = 0.0  # by estimate, so that the same problem always has the same answer
     for attempt in range(ATTEMPTS):
-        _check_effort(arrays.kink, prior.n, ahead, cap, tolerance, seconds)
+        spent = _check_effort(arrays.kink, prior.n, ahead, cap, tolerance, seconds, spent)
         progress[:] = 0, ahead
         low, high, _, index, table = solve_delayed_offer_band(
             mixture, log_start, *arrays[:6], arrivals, 1.0 / label_delay, discount_rate, cap, ahead,
@@ -317,11 +318,14 @@ def solve_delayed_offers(
     return DelayedOfferSolution(value, low * unit, high * unit, ahead, index, table * unit, most)
 
 
-def _check_effort(kink: NDArray[np.float64], n: float, last: int, cap: int, tolerance: float, seconds: float) -> None:
-    """Raise TooLargeError for a problem that would take longer than allowed."""
+def _check_effort(
+    kink: NDArray[np.float64], n: float, last: int, cap: int, tolerance: float, seconds: float, spent: float
+) -> float:
+    """Return the estimated seconds of all attempts so far, or raise TooLargeError if that is longer than allowed."""
     distance = float(kink[-1] - kink[0])
     beside = 2.0 * math.sqrt(0.5 * max(math.log(16.0 / tolerance), 1.0) * (n + last))
     estimate = last * (min(distance * (n + last) / 2.0 + beside, last / 2.0)) * (cap + 1) * SECONDS_A_STATE
+    estimate += spent
     if estimate > seconds:
         raise TooLargeError(
             "Solving this problem",
@@ -333,3 +337,4 @@ def _check_effort(kink: NDArray[np.float64], n: float, last: int, cap: int, tole
             value=tolerance,
             hint="Use a larger tolerance, or allow more seconds.",
         )
+    return estimate

@@ -150,3 +150,22 @@ def test_pending_count_by_age(address: str) -> None:
         history = fit_history("book", *columns, connection=address, **dated)
         assert history.beliefs() == fit_history(loans, *columns, **dated).beliefs()
         assert history.bad_rows == 0
+
+
+def test_bands_of_break_evens(address: str) -> None:
+    columns = ("grade", "taken", "good", "won", "lost")
+    rows = [("A", 1, int(i % 4 > 0 or i < 20), 10 + i % 5, 40) for i in range(60)]
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("create table prices (grade text, taken int, good int, won int, lost int)")
+        with connection.cursor().copy("copy prices from stdin") as copy:
+            for row in rows:
+                copy.write_row(row)
+    words: dict[str, Any] = {"gain": "won", "loss": "lost", "price_bands": 3}
+    there = fit_history("prices", *columns[:3], connection=address, **words)
+    here = fit_history(dict(zip(columns, zip(*rows, strict=True), strict=True)), *columns[:3], **words)
+    assert [(row.segment, row.arrivals, row.successes) for row in there.segments] == [
+        (row.segment, row.arrivals, row.successes) for row in here.segments
+    ]
+    assert len(there.segments) == 3
+    for one, other in zip(there.price_dependence, here.price_dependence, strict=True):
+        assert (one.by, one.low, one.upper) == (other.by, pytest.approx(other.low), pytest.approx(other.upper))

@@ -261,7 +261,7 @@ def fit_history(
             if economics is not None:
                 table = with_economics(backend, table, economics, notes)
                 if price_bands is not None:
-                    table, columns = with_price_bands(backend, table, price_bands), [*columns, BAND]
+                    table, columns = with_price_bands(table, columns, price_bands), [*columns, BAND]
             order = check_order(dates)
             half_life_days = in_days("half_life", half_life)
             ages = (maturity_days, half_life_days, in_days("expire_after", expire_after))

@@ -100,7 +100,7 @@ def price_dependence(backend: Any, used: ir.Table, names: Sequence[str]) -> tupl
     halves = joined.mutate(
         dear=joined.break_even > joined.mean_break_even + 1e-12, large=joined.amount > joined.mean_amount + 1e-12
     )
-    counts = halves.group_by([*names, "dear", "large"]).agg(rows=halves.count(), good=halves.good.cast("int64").sum())
+    counts = halves.group_by([*names, "dear", "large"]).agg(rows=halves.count(), good=halves.count(where=halves.good))
     cells = backend.to_pyarrow(counts).to_pylist()
     tests = (_test("break_even", "dear", cells, names), _test("amount", "large", cells, names))
     return tuple(test for test in tests if test is not None)
@@ -128,22 +128,21 @@ def _test(
     return PriceDependence(by, low / weight, high / weight, difference - half_width, difference + half_width)
 
 
-def with_price_bands(backend: Any, table: ir.Table, bands: int) -> ir.Table:
-    """Add the column :data:`BAND`: bands of break-evens with about as many rows each.
+def with_price_bands(table: ir.Table, segments: Sequence[str], bands: int) -> ir.Table:
+    """Add the column :data:`BAND`: bands of each segment's own break-evens, with about as many rows each.
 
-    Break-evens that repeat may leave fewer bands. Rows without a valid gain and loss get the band "?".
+    Band 1 has the lowest break-evens. Equal ones are in the same band, so there may be fewer bands. Rows without valid
+    gains and losses get the band "?".
     """
     import ibis
 
     count = whole("price_bands", bands, least=2, most=MOST_BANDS)
     cost = table[LOSS] / (table[GAIN] + table[LOSS])
-    quantiles = table.aggregate(**{f"q{i}": cost.quantile(i / count) for i in range(1, count)})
-    [row] = backend.to_pyarrow(quantiles).to_pylist()
-    edges = sorted({round(float(edge), 3) for edge in row.values() if edge is not None})
-    texts = [f"{100 * edge:.1f}%" for edge in edges]
-    if not edges:
-        return table.mutate(**{BAND: ibis.literal("any")})
-    cases = [(cost < edges[0], f"below {texts[0]}")]
-    cases += [(cost < edge, f"{texts[i]} to {texts[i + 1]}") for i, edge in enumerate(edges[1:])]
-    cases.append((cost >= edges[-1], f"from {texts[-1]}"))
-    return table.mutate(**{BAND: ibis.cases(*cases, else_="?")})
+    valued = table.mutate(__break_even__=cost, __valued__=cost.notnull())
+    place = valued.__break_even__.percent_rank().over(
+        group_by=[*segments, "__valued__"], order_by=valued.__break_even__
+    )
+    band = ibis.least((place * count).floor().cast("int64"), count - 1)
+    names = [(band == i, f"break-even {i + 1} of {count}") for i in range(count)]
+    banded = valued.mutate(**{BAND: ibis.ifelse(valued.__valued__, ibis.cases(*names, else_="?"), "?")})
+    return banded.drop("__break_even__", "__valued__")

@@ -190,3 +190,9 @@ def test_invalid_loans() -> None:
     assert error.value.code == "length_mismatch"
     with pytest.raises(InputError, match="age"):
         CURVES.open_shares(-1)
+
+
+def test_curves_that_are_not_learnt_count_no_loans() -> None:
+    curves = TimingCurves((0, 1), (1, 1), (1, 1))
+    assert (curves.successes, curves.failures, curves.still_open, curves.unresolved) == (0, 0, 0, 0.0)
+    assert curves.alternatives == ()

@@ -14,7 +14,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import beta
 
-from lenience import Belief, MixtureBelief, Offer, Offers
+from lenience import Belief, Discounted, MixtureBelief, Offer, Offers
 from lenience.solvers.offers.band import known_gain, solve_offer_band
 from lenience.solvers.offers.delayed import solve_delayed_offer_band
 from lenience.solvers.offers.solve import OfferArrays, components, prepare
@@ -324,3 +324,20 @@ def test_errors_of_means_widen_the_bounds() -> None:
         (low, high), (lower, higher) = solve(0.0), solve(1e-4)
         assert lower < low - 1e-6
         assert higher > high + 1e-5
+
+
+@pytest.mark.parametrize("cost", [0.7, 0.76, 0.8, 0.82, 0.85])
+def test_rows_in_which_nobody_is_accepted(cost: float) -> None:
+    # At 0.76 and 0.8 the first two rows reject everyone and the third accepts two successes; above, more rows do.
+    prior = Belief(2, 1)
+    plain = Discounted(cost, 0.8).solve(prior, rows=5)
+    offered = Discounted(offers=Offers([1], [cost]), discount=0.8).solve(prior, rows=5)
+    for k in range(5):
+        for j in range(k + 1):
+            belief = Belief(2 + k, 1 + j)
+            assert offered.accepts(belief, Offer(1, cost)) == plain.accepts(belief)
+    assert offered.value(prior).upper == pytest.approx(plain.value(prior).upper, abs=1e-9)
+    label = offered.label_value(prior)
+    later = Belief(3, 2)
+    expected = 0.8 * 0.5 * plain.value(later).midpoint  # after a failure nothing is left
+    assert label.midpoint == pytest.approx(expected, abs=1e-9)

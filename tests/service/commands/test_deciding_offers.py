@@ -262,6 +262,24 @@ def test_offers_whose_outcomes_come_late(engine: Engine) -> None:
     assert sorted(answer["index"], reverse=True) == [answer["index"][i] for i in answer["order"]]
 
 
+def test_many_arrivals_with_late_outcomes_are_estimated_and_audited(engine: Engine) -> None:
+    """Four thousand arrivals a year were rejected before."""
+    late = {"type": "delayed", "offers": OFFERS["offers"], "arrivals": 8_000, "discount_rate": 0.1, "label_delay": 1}
+    created = engine.create(objective=late)
+    assert any("estimates" in warning for warning in created["warnings"])
+    small, large = engine.decide(offer=SMALL), engine.decide(offer=LARGE)
+    assert (small["decision"], large["decision"]) == ("accept", "reject")
+    assert small["limit"] > 10
+    assert small["label_value"]["lower"] > 0
+    engine.outcome(small["id"], "failure")
+    assert engine.decide(offer=SMALL)["limit"] < small["limit"]
+    young = engine.queries.policy("cards").segments[0]
+    assert young.value is not None
+    with engine.store.write() as connection:
+        report = audit_connection(connection, "test")
+    assert report.findings == []
+
+
 def test_doubt_opens_a_segment_that_the_prior_closes(engine: Engine) -> None:
     given: Any = {"prior": {"n": 5, "s": 1}, "objective": {"type": "discounted", "cost": 0.8, "discount": 0.995}}
     engine.create(**given)

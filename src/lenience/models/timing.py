@@ -10,8 +10,8 @@ with these weights, the rates p_x and one product-limit estimate (Kaplan and Mei
 the start is already the solution.
 
 The end of the data. Loans that are still open at the last age at which an outcome arrived are ``unresolved``: the data
-do not say which share of them succeeds. Before the data it is Beta(¼, ¼), which is wide: nearly all of them may succeed,
-or nearly none. The estimate takes its median, the alternatives its quantiles, given what several segments say.
+do not say which share of them succeeds. Before the data it is Beta(¼, ¼), which is wide: nearly all of them may
+succeed, or nearly none. The estimate takes its median, the alternatives its quantiles, given what several segments say.
 
 Few outcomes. The last failure of three says little about how long failures take. So one imagined loan of each kind,
 with the timing of all outcomes together, is added to each law. With no failure at all both laws are the same, and open

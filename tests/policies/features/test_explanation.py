@@ -12,6 +12,7 @@ from lenience import Delayed, Discounted, FeaturePolicy, InputError, Offer, Offe
 from lenience.models import BayesianLogistic, CalibratedScore, Cells, FeatureColumn
 from lenience.policies import Explanation, FeatureRule
 from lenience.policies.features.changed_answers import evidence_that_changes
+from lenience.policies.features.contributions import input_contributions
 
 COLUMNS = (
     FeatureColumn("income", minimum=0, unit="USD"),
@@ -132,10 +133,12 @@ def test_no_change_is_found_where_none_changes_the_answer() -> None:
     assert "No change of a single feature" in str(explanation)
 
 
-def test_evidence_that_changes_the_answer(policy: FeaturePolicy) -> None:
+def test_evidence_that_changes_the_answer() -> None:
     checked = 0
-    for person in people(80, 4):
-        decision = policy.explain([person])[0].decision
+    policy = FeaturePolicy(objective=GOAL, columns=COLUMNS, refresh=False, random_state=0)
+    policy.fit(past := people(60), outcomes(past))
+    policy.decide(people(150, 4), chances=np.ones(150))
+    for decision in policy.log_:
         enough = evidence_that_changes(decision, 0.7, policy.table_)
         if enough is None or decision.discount is None or decision.threshold is None:
             continue
@@ -228,3 +231,37 @@ def test_invalid_wording_is_rejected(policy: FeaturePolicy) -> None:
             policy.explain(person, wording=wording)
         assert error.value.field == field
     assert isinstance(policy.to_rule(), FeatureRule)
+
+
+def test_the_selection_index_is_divided_by_what_moves_it(policy: FeaturePolicy) -> None:
+    """Walk straight from a reference row to the applicant, in many steps, and add up what each column changes."""
+    belief = policy.model_.belief_
+    design, row = belief.design, policy.transformer_.encoding.row(people(1, 21)[0])
+    z, R = design.rows(row[None])[0], design.rows(policy.reference_[:5])
+    effects = belief.weights @ belief.means
+    first, end = design.first, design.width - design.selection.width
+    sources = np.array(design.sources())
+    expected = np.zeros(design.inputs)
+    for r in R:
+        path = r[first:end] + np.linspace(0.0, 1.0, 4001)[:, None] * (z[first:end] - r[first:end])
+        index, levels = path @ design.selection.weights, design.selection.columns(path) @ effects[end:]
+        slopes = np.diff(levels) / np.where(np.diff(index) == 0.0, 1.0, np.diff(index))
+        steps = np.diff(path, axis=0) * design.selection.weights
+        np.add.at(expected, sources[first:end], (slopes[:, None] * steps).sum(axis=0) / len(R))
+        np.add.at(expected, sources[first:end], effects[first:end] * (z[first:end] - r[first:end]) / len(R))
+    assert input_contributions(belief, z, R) == pytest.approx(expected, abs=1e-6)
+    assert np.abs(expected).max() > 0.1
+
+
+def test_an_unseen_category_counts_for_its_own_feature() -> None:
+    rng = np.random.default_rng(3)
+    columns = [FeatureColumn(name, "category", values=("a", "b")) for name in ("one", "two")]
+    rows = [{"one": str(a), "two": str(b)} for a, b in rng.choice(["a", "b"], (200, 2))]
+    policy = FeaturePolicy(objective=GOAL, columns=columns, refresh=False, random_state=0).fit(rows, np.ones(200))
+    strange = {"one": "z", "two": "b"}
+    for _ in range(20):
+        policy.observe([strange], [True], [False])
+    effects = {each.column: each.log_odds for each in policy.explain([strange])[0].contributions}
+    usual = {each.column: each.log_odds for each in policy.explain([rows[0] | {"two": "b"}])[0].contributions}
+    assert effects["two"] == pytest.approx(usual["two"], abs=1e-9)
+    assert effects["one"] < usual["one"] - 1.0

@@ -182,8 +182,8 @@ def test_invalid_scores_are_rejected(options: dict[str, Any], rows: Any, field: 
 
 def test_a_policy_explores_where_the_score_is_unsure() -> None:
     goal = Discounted(cost=0.8, discount=0.999)
-    pd = expit(logit(scores(100)) + 1.0)  # few are above the break-even, so few labels come for free
-    policy = FeaturePolicy(model=CalibratedScore(trust=20), objective=goal, refresh=False).fit(pd)
+    pd = expit(logit(scores(100)) + 2.0)  # few are above the break-even, so few labels come for free
+    policy = FeaturePolicy(model=CalibratedScore(trust=5), objective=goal, refresh=False).fit(pd)
     below = np.array([[0.23], [0.6]])
     assert policy.predict_proba(below)[:, 1].max() < 0.8
     assert policy.accepts(below).tolist() == [True, False]

@@ -134,7 +134,8 @@ def _between(known: Rows, one: float, other: float) -> float:
 def evidence_that_changes(decision: Decision, cost: float, table: ThresholdTable) -> float | None:
     """Return the amount of evidence at which the answer would change if the expected success rate stayed the same.
 
-    None if no amount does: above the break-even everyone is accepted.
+    The leniency keeps its share of what the table says, so this is an estimate where less is left because labels come
+    for free. None if no amount does: above the break-even everyone is accepted.
     """
     if decision.threshold is None or decision.discount is None or decision.mean > cost:
         return None

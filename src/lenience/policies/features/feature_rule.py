@@ -294,8 +294,8 @@ class FeatureRule(StoredModel):
             Encoded rows, or applicants.
         offers : optional
             What each applicant asks for, as in :meth:`FeaturePolicy.decide <lenience.FeaturePolicy.decide>`.
-        pending : ndarray, or sequence of mapping
-            Those who were accepted and have no outcome yet: encoded rows, or applicants.
+        pending : ndarray, sequence of mapping, or ReferenceLogOdds
+            Those who were accepted and have no outcome yet: encoded rows, applicants, or what :meth:`log_odds` returns.
         arrivals : int, default 0
             How many were decided before.
         chances : ndarray, optional
@@ -307,7 +307,6 @@ class FeatureRule(StoredModel):
             One decision for each applicant.
         """
         rows = self._encoded(applicants)
-        waiting = self._encoded(pending)
         design = self.model.knowledge.design
         population = self.objective.offers
         if population is None and offers is not None:
@@ -317,8 +316,26 @@ class FeatureRule(StoredModel):
             )  # fmt: skip
         brought = None if population is None else OfferRows.of(offers, len(rows), population)
         drawn = np.full(len(rows), CERTAINLY) if chances is None else chances
-        empty = np.empty((0, design.width))
-        return self._rule.decide(rows, design.rows(waiting) if len(waiting) else empty, arrivals, drawn, brought)
+        known: Any = pending
+        if not isinstance(pending, ReferenceLogOdds):
+            waiting = self._encoded(pending)
+            known = design.rows(waiting) if len(waiting) else np.empty((0, design.width))
+        return self._rule.decide(rows, known, arrivals, drawn, brought)
+
+    def log_odds(self, rows: Rows) -> ReferenceLogOdds:
+        """Return the log-odds of encoded rows by what is known now, to decide many times with the same rows pending.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Encoded rows.
+
+        Returns
+        -------
+        ReferenceLogOdds
+            What ``pending`` takes until the next label.
+        """
+        return ReferenceLogOdds(self.model.knowledge, self._encoded(rows))
 
     def explain(
         self,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lenience.core.objective import Objective
 from lenience.core.offer_rows import OfferRows
+from lenience.models.hypotheses import project_rows
 from lenience.models.logistic_belief import LogisticBelief
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.policies.features.effective_discount import lenient
@@ -26,6 +27,7 @@ from lenience.solvers.offers.label_table import LabelTable, label_table
 from lenience.solvers.stopping.threshold_table import ThresholdTable, threshold_table
 
 Rows = NDArray[np.float64]
+Room = tuple[Rows, ...]  # the design of pending rows, and mean and variance of their log-odds
 Table = ThresholdTable | LabelTable
 
 
@@ -77,7 +79,12 @@ class LogisticRule:
         self.exposure = exposure
 
     def decide(
-        self, rows: Rows, pending: Rows, arrivals: int, chances: Rows, offers: OfferRows | None = None
+        self,
+        rows: Rows,
+        pending: Rows | ReferenceLogOdds,
+        arrivals: int,
+        chances: Rows,
+        offers: OfferRows | None = None,
     ) -> list[Decision]:
         """Decide rows in turn. Those accepted here are pending for those who come later.
 
@@ -86,7 +93,8 @@ class LogisticRule:
         rows
             Rows of numbers.
         pending
-            The design of the accepted rows without an outcome.
+            The design of the accepted rows without an outcome, or that with the log-odds at this belief, which saves
+            computing them.
         arrivals
             How many were decided before.
         chances
@@ -97,13 +105,17 @@ class LogisticRule:
         return self._decide(rows, pending, arrivals + np.arange(len(rows)), chances, offers)
 
     def _decide(
-        self, rows: Rows, pending: Rows, arrivals: NDArray[np.int64], chances: Rows, offers: OfferRows | None
+        self,
+        rows: Rows,
+        pending: Rows | ReferenceLogOdds,
+        arrivals: NDArray[np.int64],
+        chances: Rows,
+        offers: OfferRows | None,
     ) -> list[Decision]:
         """Decide rows in turn; ``arrivals`` says how many were decided before each."""
         design = self.belief.design.rows(rows)
-        waiting = len(pending)
-        room = np.zeros((waiting + len(rows), design.shape[1]))
-        room[:waiting] = pending
+        room = self._room(pending, len(rows))
+        waiting = len(room[0]) - len(rows)
         numbers = arrivals.tolist()
         gammas = np.array([self.objective.discount_at(number) for number in numbers])
         if offers is not None:
@@ -120,6 +132,21 @@ class LogisticRule:
             for number, each in zip(numbers, fields, strict=True)
         ]
 
+    def _room(self, pending: Rows | ReferenceLogOdds, more: int) -> tuple[Rows, Rows, Rows]:
+        """Return the design and the log-odds of pending rows, with room for more."""
+        known = pending if isinstance(pending, ReferenceLogOdds) else None
+        rows = pending if known is None else known.design
+        assert isinstance(rows, np.ndarray)
+        waiting, several = len(rows), len(self.belief.weights)
+        room = np.zeros((waiting + more, self.belief.means.shape[1]))
+        m, v = np.zeros((2, waiting + more, several))
+        room[:waiting] = rows
+        if known is not None:
+            m[:waiting], v[:waiting] = known.m, known.v
+        elif waiting:
+            project_rows(room[:waiting], self.belief.means, self.belief.covariances, m[:waiting], v[:waiting])
+        return room, m, v
+
     def accepts(self, rows: Rows, pending: Rows, arrivals: int, choice: OfferRows | None = None) -> NDArray[np.bool_]:
         """Return which rows would be accepted for certain, each as if alone and with the one choice of offers."""
         # With a random number of 1 nobody counts as accepted, so nobody is pending for those who come later.
@@ -131,25 +158,25 @@ class LogisticRule:
         decisions = self._decide(rows, pending, np.full(len(rows), arrivals, dtype=np.int64), chances, offers)
         return np.array([decision.propensity >= 1.0 for decision in decisions], dtype=np.bool_)
 
-    def _run(self, design: Rows, pending: Rows, waiting: int, gammas: Rows, chances: Rows) -> Rows:
+    def _run(self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows) -> Rows:
         """Run the compiled decisions on rows of the design."""
         known, reference = self.belief, self.reference
         out = np.empty((len(design), 11))
         arguments: list[Any] = [
-            reference.design, reference.m, reference.v, pending, waiting, gammas, chances, self.explore,
+            reference.design, reference.m, reference.v, *pending, waiting, gammas, chances, self.explore,
             *self.table, out,
         ]  # fmt: skip
         decide_rows(design, known.weights, known.means, known.covariances, *arguments)
         return out
 
-    def _limited(self, design: Rows, pending: Rows, waiting: int, gammas: Rows, chances: Rows, arrivals: int) -> Rows:
+    def _limited(self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, arrivals: int) -> Rows:
         """Decide with exposure limits, which may need a solve for each row."""
         out = np.empty((len(design), 7))
         limits = ExposureLimits(self.objective, self.table, self.exposure, arrivals)
         for i in range(len(design)):
             one = slice(i, i + 1)
             _, counted, mean, n, discount, _, near, q, left, explored, worth = self._run(
-                design[one], pending[: waiting + 1], waiting, gammas[one], np.ones(1)
+                design[one], tuple(each[: waiting + 1] for each in pending), waiting, gammas[one], np.ones(1)
             )[0].tolist()
             if self.exposure is None:
                 # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
@@ -158,18 +185,20 @@ class LogisticRule:
                 accept = limits.accept(mean, n, discount, q, left, worth, near)
             out[i] = limits.fields(accept, float(chances[i]), self.explore, mean, n, discount, left, worth, near)
             if out[i, 0]:
-                pending[waiting] = design[i]
+                room, m, v = (each[waiting : waiting + 1] for each in pending)
+                room[:] = design[one]
+                project_rows(room, self.belief.means, self.belief.covariances, m, v)
                 waiting += 1
         return out
 
     def _offers(
-        self, design: Rows, pending: Rows, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows
+        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows
     ) -> Rows:
         """Run the compiled decisions on offers."""
         known, reference = self.belief, self.reference
         out = np.empty((len(design), FIELDS))
         arguments: list[Any] = [
-            reference.design, reference.m, reference.v, *(self.brought or ()), pending, waiting, gammas, chances,
+            reference.design, reference.m, reference.v, *(self.brought or ()), *pending, waiting, gammas, chances,
             self.explore, label_unit(self.objective), *offers, *self.table[1:], out,
         ]  # fmt: skip
         decide_offer_rows(design, known.weights, known.means, known.covariances, *arguments)

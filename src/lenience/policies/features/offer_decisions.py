@@ -16,7 +16,7 @@ from lenience.core.compiled import compiled
 from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
 from lenience.models.gaussian import belief_size
-from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
+from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all
 from lenience.policies.features.effective_discount import offer_q_and_h, own_discount, stretched
 from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.solvers.offers.label_table import look_up_label
@@ -81,6 +81,8 @@ def decide_offer_rows(
     stakes: NDArray[np.float64],
     costs: NDArray[np.float64],
     pending: NDArray[np.float64],
+    pending_m: NDArray[np.float64],
+    pending_v: NDArray[np.float64],
     waiting: int,
     gammas: NDArray[np.float64],
     chances: NDArray[np.float64],
@@ -106,16 +108,15 @@ def decide_offer_rows(
 ) -> None:
     """Decide rows in turn with a logistic regression, and write the fields of each.
 
-    ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds. ``unit`` is the mean amount,
-    times what is left of a label that comes late.
+    ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds, with their log-odds.
+    ``unit`` is the mean amount, times what is left of a label that comes late.
     """
     several, size = means.shape
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
     deviation, reference_rate = np.empty((2, R.shape[0]))
-    pending_m, pending_v, pending_p, pending_s = np.empty((4, pending.shape[0], several))
+    pending_p, pending_s = np.empty((2, pending.shape[0], several))
     rates, spreads = np.empty((2, pending.shape[0]))
-    project_rows(pending[:waiting], means, covariances, pending_m, pending_v)
     for k in range(waiting):
         rates[k], spreads[k] = mixed_roughly(weights, pending_m[k], pending_v[k], pending_p[k], pending_s[k])
     for i in range(X.shape[0]):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 from lenience.models.gaussian import belief_size
-from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all, project_rows
+from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all
 from lenience.policies.features.effective_discount import lenient, own_discount, q_and_h
 from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.solvers.stopping.threshold_table import look_up
@@ -29,6 +29,8 @@ def decide_rows(
     reference_m: NDArray[np.float64],
     reference_v: NDArray[np.float64],
     pending: NDArray[np.float64],
+    pending_m: NDArray[np.float64],
+    pending_v: NDArray[np.float64],
     waiting: int,
     gammas: NDArray[np.float64],
     chances: NDArray[np.float64],
@@ -45,16 +47,15 @@ def decide_rows(
 
     Four more columns serve exposure limits: q, the share of the leniency that is left, the effective pending of those
     who are not above the break-even, and what a label is worth.
-    ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds.
+    ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds, with their log-odds.
     """
     several, size = means.shape
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
     deviation, reference_rate = np.empty((2, R.shape[0]))
     costs, stakes = np.full((R.shape[0], 1), cost), np.ones((R.shape[0], 1))
-    pending_m, pending_v, pending_p, pending_s = np.empty((4, pending.shape[0], several))
+    pending_p, pending_s = np.empty((2, pending.shape[0], several))
     rates, spreads = np.empty((2, pending.shape[0]))
-    project_rows(pending[:waiting], means, covariances, pending_m, pending_v)
     for k in range(waiting):
         rates[k], spreads[k] = mixed_roughly(weights, pending_m[k], pending_v[k], pending_p[k], pending_s[k])
     for i in range(X.shape[0]):

@@ -22,7 +22,7 @@ from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, Ran
 from lenience.service.domain.chain import draw
 from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
-from lenience.service.domain.feature_models import Applicant, FeatureState
+from lenience.service.domain.feature_models import Applicant, FeatureState, PendingApplicants
 from lenience.service.domain.feature_rule import NO_DRAW, decide_applicant
 from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.monitored import MonitoredAttributes, strip_attributes
@@ -92,6 +92,7 @@ class Decide:
     _located: tuple[PolicyRecord, list[int]] | None = None  # the policy as last loaded, and the chain of each request
     _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the position of a request
     _choices: list[tuple[Offer, ...]] = field(default_factory=list)  # the offers of each request
+    _rows: dict[int, Any] = field(default_factory=dict)  # the encoded features, by the position of a request
     _monitored: dict[int, dict[str, str]] = field(default_factory=dict)  # by the position of a request
 
     @property
@@ -156,6 +157,10 @@ class Decide:
         if by_features is not None:
             for i, request in enumerate(self.requests):
                 if request.features is not None:
+                    try:
+                        self._rows[i] = by_features.encoding.row(request.features)
+                    except InputError as error:
+                        raise BadRequest.of(error) from None
                     self._warnings[i] = by_features.warnings(request.features)
             return
         features = record.ruling().specification.features
@@ -260,7 +265,9 @@ class Decide:
         inputs = None if request.features is None else encoder.encode(request.features).decode()
         applicant = None
         if version.feature_model is not None:
-            verdict, applicant = self._decide_applicant(ledger, record, version, chain, inputs, identity, choices, use)
+            verdict, applicant = self._decide_applicant(
+                *(ledger, record, version, chain, inputs, identity, choices, use, self._rows[place])
+            )
         else:
             verdict = self._after_ranking(rule, rule.decide(seen, chance, choices, use), place)
         shadows: tuple[Shadow, ...] = ()
@@ -338,6 +345,7 @@ class Decide:
         identity: str,
         choices: tuple[Offer, ...],
         use: OverallUse | None = None,
+        row: Any = None,
     ) -> tuple[Verdict, Applicant]:
         """Decide by the applicant's own features."""
         model, state = version.feature_model, ledger.model_states(record).states[version.number]
@@ -347,10 +355,11 @@ class Decide:
         rule = version.rules[ONLY_SEGMENT]
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else NO_DRAW
 
-        def pending() -> list[Any]:
+        def pending() -> PendingApplicants:
             return ledger.pending_rows(chain, version)
 
-        return decide_applicant(rule, model, state, inputs, pending, chain.counts, chance, choices, use)
+        encoded = model.row(inputs) if row is None else row
+        return decide_applicant(rule, model, state, encoded, pending, chain.counts, chance, choices, use)
 
     def _shadow(
         self,

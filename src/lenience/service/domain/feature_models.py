@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from lenience.models.live_logistic import LiveLogistic
     from lenience.policies.features.decision import Decision
     from lenience.policies.features.feature_rule import FeatureRule
+    from lenience.policies.features.reference_set import ReferenceLogOdds
 
     Rows = NDArray[np.float64]
 
@@ -117,6 +118,13 @@ class Applicant(msgspec.Struct, frozen=True, array_like=True):
         )
 
 
+class PendingApplicants(NamedTuple):
+    """The rows of the accepted applicants of a chain without an outcome, by decision."""
+
+    chain: int
+    rows: Mapping[str, Any]
+
+
 @dataclass(frozen=True)
 class FeatureState:
     """What a model knows after a label, and from which event on it has learnt."""
@@ -153,6 +161,7 @@ class FeatureModel:
     first: str
     by_features: ClassVar[bool] = True
     encoding: RowEncoding = field(init=False)
+    _known: dict[int, tuple[FeatureState, list[str], ReferenceLogOdds]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.encoding = RowEncoding(self.spec.declared)
@@ -225,8 +234,8 @@ class FeatureModel:
     def decide(
         self,
         state: FeatureState,
-        inputs: str,
-        pending: Callable[[], Sequence[Rows]],
+        row: Rows,
+        pending: Callable[[], PendingApplicants],
         arrivals: int,
         chance: float,
         choices: Sequence[Offer],
@@ -243,16 +252,39 @@ class FeatureModel:
         offers: Any = None
         if self.objective.offers is not None and choices:
             offers = [Offers.menu([one.amount for one in choices], [one.cost for one in choices])]
-        row, chances = self.row(inputs)[None], np.array([chance])
-        nobody = np.empty((0, self.encoding.width))
-        alone = state.rule.decide_many(row, offers, nobody, arrivals, chances)[0]
+        one, chances = row[None], np.array([chance])
+        alone = state.rule.decide_many(one, offers, np.empty((0, self.encoding.width)), arrivals, chances)[0]
         cost = getattr(alone, "cost", self.objective.cost)
         if alone.propensity < 1.0 or alone.mean > cost:
             return alone
         waiting = pending()
-        if not len(waiting):
+        if not waiting.rows:
             return alone
-        return state.rule.decide_many(row, offers, np.array(waiting), arrivals, chances)[0]
+        return state.rule.decide_many(one, offers, self._log_odds(state, waiting), arrivals, chances)[0]
+
+    def _log_odds(self, state: FeatureState, pending: PendingApplicants) -> ReferenceLogOdds:
+        """Return the log-odds of pending applicants. Those of the last call are kept until the next label."""
+        import numpy as np
+
+        ids = list(pending.rows)
+        known = self._known.get(pending.chain)
+        if known is None or known[0] is not state:
+            known = (state, [], state.rule.log_odds(np.empty((0, self.encoding.width))))
+        _, before, odds = known
+        if before != ids[: len(before)]:
+            places = {decision: i for i, decision in enumerate(before)}
+            kept = [decision for decision in ids if decision in places]
+            ids = [*kept, *(decision for decision in ids if decision not in places)]
+            chosen = [places[decision] for decision in kept]
+            odds.design, odds.m, odds.v = odds.design[chosen], odds.m[chosen], odds.v[chosen]
+            before = kept
+        new = ids[len(before) :]
+        if new:
+            more = state.rule.log_odds(np.array([pending.rows[decision] for decision in new]))
+            odds.design = np.concatenate((odds.design, more.design))
+            odds.m, odds.v = np.concatenate((odds.m, more.m)), np.concatenate((odds.v, more.v))
+        self._known[pending.chain] = (state, ids, odds)
+        return odds
 
 
 def first_state(spec: FeatureSpec, objective: Objective, explore: float) -> str:

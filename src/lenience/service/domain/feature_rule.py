@@ -7,12 +7,12 @@ from typing import Any
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
-from lenience.core.formatting import count, counted, percent, percents
+from lenience.core.formatting import count, counted, percent
 from lenience.core.money import Money
 from lenience.core.objective import Objective
 from lenience.core.offers import Offer
 from lenience.policies.features.decision import Decision, OfferedDecision
-from lenience.service.domain.feature_models import CLOSE, Applicant, FeatureModel, FeatureState
+from lenience.service.domain.feature_models import CLOSE, Applicant, FeatureModel, FeatureState, PendingApplicants
 from lenience.service.domain.overall import OVERALL, OverallUse
 from lenience.service.domain.reason_parts import PrincipalReason, overall_text, pending_text, waiting_text
 from lenience.service.domain.rule import (
@@ -36,8 +36,8 @@ def decide_applicant(
     rule: SegmentRule,
     model: FeatureModel,
     state: FeatureState,
-    inputs: str,
-    pending: Callable[[], Sequence[Any]],
+    row: Any,
+    pending: Callable[[], PendingApplicants],
     counts: Counts,
     draw: float,
     choices: Sequence[Offer],
@@ -53,8 +53,8 @@ def decide_applicant(
         Its model.
     state : FeatureState
         What the model knows.
-    inputs : str
-        The applicant's features, as they are stored.
+    row : ndarray
+        The applicant's features, encoded.
     pending : callable
         Returns the rows of the accepted applicants without an outcome, if they are needed.
     counts : Counts
@@ -67,7 +67,7 @@ def decide_applicant(
         What the policy has used, where it has limits over all segments.
     """
     fitting = _fitting(rule, counts, choices, use)
-    decided = model.decide(state, inputs, pending, counts.arrivals, draw, fitting or choices)
+    decided = model.decide(state, row, pending, counts.arrivals, draw, fitting or choices)
     applicant = Applicant(decided.n, decided.mean, decided.discount or 0.0, decided.pending or 0.0)
     verdict = _verdict(rule, model, decided, choices)
     horizon = model.objective.horizon
@@ -145,7 +145,7 @@ def applicant_reason(rule: SegmentRule, applicant: Applicant, verdict: Verdict, 
     """Return the reason for a decision, in a few sentences."""
     seen, kind = _estimate(applicant), verdict.rule
     money = Money() if rule.table.offers is None else rule.table.offers.money
-    _, even, least = percents(applicant.mean, cost, verdict.threshold)
+    even, least = percent(cost), percent(verdict.threshold)
     size = "" if verdict.offer is None else f" {money.format(verdict.offer.amount)}"
     if kind == ABOVE:
         return f"Accept{size}: {seen}, above the break-even of {even}."

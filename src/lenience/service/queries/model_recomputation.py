@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 from lenience.core.errors import InputError
 from lenience.service.domain.chain import draw, genesis
 from lenience.service.domain.events import Decided, Event, Learned, Shadow, StateChanged, readable_event
-from lenience.service.domain.feature_models import FeatureModel, FeatureState
+from lenience.service.domain.feature_models import FeatureModel, FeatureState, PendingApplicants
 from lenience.service.domain.feature_rule import NO_DRAW, consistent, decide_applicant, same_verdict
 from lenience.service.domain.pooled_models import Borrowed, ModelLabel, PooledModel, PooledState
 from lenience.service.domain.rule import Counts
@@ -324,17 +324,17 @@ class ModelRecomputation:
             return
         erased = []
 
-        def pending() -> list[Any]:
+        def pending() -> PendingApplicants:
             rows = self._pending(connection, line, use.version, model)
             erased.append(rows is None)
-            return rows or []
+            return PendingApplicants(use.chain, rows or {})
 
         rule = version.rules[ONLY_SEGMENT]
         chance = draw(self._hash_before(connection, use), event.id) if rule.exploration_floor > 0 else NO_DRAW
         overall = event.overall if one is event else None
         counts = stated_counts(event)
         verdict, applicant = decide_applicant(
-            *(rule, model, state, inputs, pending, counts, chance, event.offers, overall)
+            *(rule, model, state, model.row(inputs), pending, counts, chance, event.offers, overall)
         )
         if any(erased):
             self.decisions_not_recomputed += 1
@@ -348,9 +348,9 @@ class ModelRecomputation:
 
     def _pending(
         self, connection: Connection, line: PendingTimeline, version: int, model: FeatureModel
-    ) -> list[Any] | None:
-        """Return the design of the applicants that were pending, or None if features of one were erased since."""
-        rows = []
+    ) -> dict[str, Any] | None:
+        """Return the rows of the applicants that were pending, or None if features of one were erased since."""
+        rows: dict[str, Any] = {}
         for decision in line.pending:
             key = (version, decision)
             if key not in line.rows:
@@ -362,7 +362,7 @@ class ModelRecomputation:
             if row is False:
                 return None
             if row is not None:
-                rows.append(row)
+                rows[decision] = row
         for key in [key for key in line.rows if key[1] not in line.pending]:
             del line.rows[key]
         return rows

@@ -68,7 +68,7 @@ def _states(
     policy, chain, number = place
     at, state = 0, None
     for seq in seqs:
-        if _next_is_erased(connection, chain, number, seq, erased):
+        if _next_is_erased(connection, place, seq, erased):
             continue
         stored, text = stored_state(connection, policy, number, seq)
         if stored == seq:
@@ -90,16 +90,25 @@ def _learn_until(
     return state
 
 
-def _next_is_erased(connection: Connection, chain: int, number: int, seq: int, erased: Collection[str]) -> bool:
-    """Return whether the features of the next label are erased too, so that no auditor starts in between."""
-    events = schema.event
+def _next_is_erased(connection: Connection, place: tuple[int, int, int], seq: int, erased: Collection[str]) -> bool:
+    """Return whether a stored state follows before any label that an auditor can learn, so that none is needed here.
+
+    A label that came after its features were erased has changed nothing, and no state was stored for it.
+    """
+    policy, chain, number = place
+    events, states = schema.event, schema.model_state
     while True:
         query = select(events.c.seq, events.c.body).where((events.c.chain_id == chain) & (events.c.seq > seq))
         rows = connection.execute(query.order_by(events.c.seq).limit(FEW)).all()
         for row in rows:
             event = read(row.body)
-            if isinstance(event, Learned) and number in dict(event.states):
-                return event.decision in erased or read_inputs(connection, event.decision) is None
+            if not isinstance(event, Learned) or number not in dict(event.states):
+                continue
+            if read_inputs(connection, event.decision) is not None:
+                return event.decision in erased  # its own state is stored, or one that follows
+            stored = (states.c.policy_id == policy) & (states.c.version == number) & (states.c.seq == row.seq)
+            if connection.execute(select(states.c.seq).where(stored)).one_or_none() is not None:
+                return True
         if len(rows) < FEW:
             return False
         seq = rows[-1].seq

@@ -31,6 +31,7 @@ from lenience.service.domain.events import (
     read,
     write,
 )
+from lenience.service.domain.feature_models import PendingApplicants
 from lenience.service.domain.monitored import NOTHING_MONITORED, MonitoredValues
 from lenience.service.domain.open_loans import decode_open_loans, encode_open_loans
 from lenience.service.domain.overall import OverallUse, UseChange
@@ -280,8 +281,8 @@ class Ledger:
             with suppress(InputError):  # features of a time when the policy had other columns
                 rows[decision] = version.feature_model.row(inputs)
 
-    def pending_rows(self, chain: ChainState, version: Version) -> list[Any]:
-        """Return the design of the pending applicants of a locked chain whose features are known, oldest first."""
+    def pending_rows(self, chain: ChainState, version: Version) -> PendingApplicants:
+        """Return the rows of the pending applicants of a locked chain whose features are known, oldest first."""
         key = (chain.id, version.number)
         rows = self._pending_rows.get(key)
         if rows is None:
@@ -309,7 +310,7 @@ class Ledger:
             for decision, pending in self._pending_changes.get(chain.id, ()):
                 self._change_row(rows, version, decision, pending=pending)
             self._pending_rows[key] = rows
-        return list(rows.values())
+        return PendingApplicants(chain.id, rows)
 
     def learn(self, record: PolicyRecord, actor: str, decision: str, label: ModelLabel) -> None:
         """Let the models of a policy learn a label, and log their states after it."""

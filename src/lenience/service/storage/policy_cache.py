@@ -128,10 +128,6 @@ class PolicyRecord:
                 names = ", ".join(column.name for column in version.feature_model.encoding.columns)
                 detail = f"the policy {self.name!r} needs features: {names}"
                 raise BadRequest(detail, code="missing", field="features", allowed=names)
-            try:
-                version.feature_model.encoding.row(features)
-            except InputError as error:
-                raise BadRequest.of(error) from None
             return ONLY_SEGMENT
         challenged = version.number not in [one.number for one in self.by_features] and bool(self.by_features)
         if spec.features:

@@ -1,0 +1,160 @@
+"""Decisions by 20 features next to decisions by segments, on one server in one run, and a start with many labels.
+
+Applicants are decided by a model that has learnt from a thousand outcomes before. Singles and batches of both policies
+alternate, so that the machine's other load counts for both. The start is measured in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import tempfile
+import time
+from base64 import b64encode
+from typing import Any
+
+import msgspec
+
+from benchmarks.load import Load, run
+from benchmarks.load import post as as_bytes
+from benchmarks.service import CONNECTIONS, ROUNDS, SECONDS, Server, requests, serving
+from lenience.models.bayesian_logistic import BayesianLogistic
+from lenience.models.feature_columns import FeatureColumn, RowEncoding
+from lenience.models.live_logistic import LiveLogistic
+
+FEATURES = 20
+LABELS = int(os.environ.get("LENIENCE_BENCH_LABELS", "20000"))  # before a start; 1,000,000 takes an hour
+COLUMNS = [FeatureColumn(f"x{i}", minimum=0.0, maximum=1.0) for i in range(FEATURES)]
+
+
+def people(number: int, seed: int = 0) -> list[dict[str, float]]:
+    """Applicants with random features."""
+    rng = random.Random(seed)
+    return [{column.name: round(rng.random(), 3) for column in COLUMNS} for _ in range(number)]
+
+
+def repaid(person: dict[str, float], rng: random.Random) -> bool:
+    """Whether an applicant repays, which depends on two features."""
+    return rng.random() < 0.6 + 0.35 * (person["x0"] + person["x1"]) / 2
+
+
+def specification() -> dict[str, Any]:
+    """A policy with 20 features that has learnt from a thousand outcomes."""
+    rng, past = random.Random(1), people(1000, seed=1)
+    rows = RowEncoding(COLUMNS).rows(past)
+    model = BayesianLogistic().centre_on(0.75).prepare(rows).learn(rows, [float(repaid(one, rng)) for one in past])
+    state = b64encode(LiveLogistic(COLUMNS, model.belief_).state()).decode()
+    return {
+        "name": "features",
+        "objective": {"type": "discounted", "cost": 0.75, "discount": 0.999},
+        "model": {
+            "type": "logistic",
+            "columns": msgspec.to_builtins(COLUMNS),
+            "state": state,
+            "reference": past[:100],
+        },
+    }
+
+
+def applicants(path: str, size: int | None = None) -> Any:
+    """A source of requests with features."""
+    some = people(64, seed=2)
+    made = []
+    for i in range(64):
+        one = {"features": some[i], "reference": f"application {i}"}
+        several = [{"features": some[(i + j) % 64], "reference": f"application {j}"} for j in range(size or 1)]
+        made.append(as_bytes(path, json.dumps(one if size is None else {"decisions": several}).encode()))
+    state = {"next": 0}
+
+    def source() -> bytes:
+        state["next"] = (state["next"] + 1) % 64
+        return made[state["next"]]
+
+    return source
+
+
+def side_by_side(server: Server) -> dict[str, float]:
+    """Singles and batches by segments and by features, in turn; the median of the rounds."""
+
+    def load(source: Any, connections: int = CONNECTIONS) -> Load:
+        measured = run([server.port], connections, SECONDS, source)
+        assert set(measured.statuses) == {201}, measured.statuses
+        return measured
+
+    rounds = []
+    for _ in range(ROUNDS):
+        segments = load(requests("/v1/policies/bench/decisions"))
+        features = load(applicants("/v1/policies/features/decisions"))
+        batch = load(applicants("/v1/policies/features/decisions/batch", 100), 8)
+        rounds.append(
+            {
+                "durable decisions a second by segments": segments.rate,
+                "durable decisions a second by features": features.rate,
+                "features as a share of segments": features.rate / segments.rate,
+                "by features in batches of 100, a second": 100 * batch.rate,
+                "memory MB": server.memory,
+            }
+        )
+    result = {name: sorted(one[name] for one in rounds)[ROUNDS // 2] for name in rounds[0]}
+    result["memory MB after the first round"] = rounds[0]["memory MB"]
+    result["memory MB after the last round"] = rounds[-1]["memory MB"]
+    return result
+
+
+def start(folder: str) -> dict[str, float]:
+    """How long a start takes until the first decision, after many labels."""
+    rng = random.Random(3)
+    database = f"{folder}/labels.db"
+    with serving(database) as servers:
+        server = servers[0]
+        server.call("/v1/policies", specification())
+        server.call("/v1/policies/features/activate", {})
+        learnt, began = 0, time.perf_counter()
+        while learnt < LABELS:
+            some = people(500, seed=learnt)
+            batch = {"decisions": [{"features": one} for one in some]}
+            decisions = server.call("/v1/policies/features/decisions/batch", batch)["decisions"]
+            outcomes = [
+                {"id": made["id"], "outcome": "success" if repaid(one, rng) else "failure"}
+                for made, one in zip(decisions, some, strict=True)
+                if made["decision"] == "accept"
+            ]
+            server.call("/v1/outcomes/batch", {"outcomes": outcomes})
+            learnt += len(outcomes)
+        labels_a_second = learnt / (time.perf_counter() - began)
+    began = time.perf_counter()
+    with serving(database) as servers:
+        ready = time.perf_counter() - began
+        servers[0].call("/v1/policies/features/decisions", {"features": people(1)[0]})
+        first = time.perf_counter() - began - ready
+    return {
+        "labels before the start": learnt,
+        "decided and learnt, a second": labels_a_second,
+        "seconds until it is ready": ready,
+        "seconds of the first decision": first,
+    }
+
+
+def main() -> dict[str, dict[str, float]]:
+    """Measure, print, and return the figures."""
+    folder = tempfile.mkdtemp(prefix="lenience-bench-")
+    results: dict[str, dict[str, float]] = {}
+    try:
+        with serving(f"{folder}/features.db") as servers:
+            servers[0].call("/v1/policies", specification())
+            servers[0].call("/v1/policies/features/activate", {})
+            results["SQLite, 20 features"] = side_by_side(servers[0])
+        results["A start"] = start(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for title, figures in results.items():
+        print(f"\n{title}")
+        for name, value in figures.items():
+            print(f"  {name:<42} {value:>12,.3g}" if value < 100 else f"  {name:<42} {value:>12,.0f}")
+    return results
+
+
+if __name__ == "__main__":
+    main()

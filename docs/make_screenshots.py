@@ -22,7 +22,7 @@ PAGES = {
     "late-labels": "/policies/starter-loans",
     "decisions": "/decisions",
     "what-if": "/what-if?policy=cards&segment=score%2040%E2%80%9350",
-    "fairness": "/fairness?policy=cards",
+    "fairness": "/fairness?policy=cards&by=race (simulated)",
     "new-policy": "/new",
 }
 TALL = (1280, 1100)
@@ -46,7 +46,7 @@ def main(folder: Path) -> None:
                         visit.open(path).wait_for_timeout(1500)
                         visit.page.screenshot(path=folder / f"{name}{'-dark' if dark else ''}.png")
             with visiting(browser, service.url, PHONE) as visit:
-                for name in ("overview", "policy"):
+                for name in ("overview", "policy", "fairness"):
                     visit.open(pages[name]).wait_for_timeout(1500)
                     visit.page.screenshot(path=folder / f"{name}-phone.png")
 

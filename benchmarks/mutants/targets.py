@@ -78,6 +78,7 @@ RANKING = "tests/segments/test_ranking.py"
 OFFER_DECISIONS = "tests/service/commands/test_offer_decisions.py -k 'not postgresql'"
 OFFER_RULES = "tests/service/domain/test_offer_rules.py"
 OUTCOME_BATCHES = "tests/service/commands/test_outcome_batches.py -k 'not postgresql'"
+MONITORED = "tests/service/commands/test_monitored.py -k 'not postgresql'"
 VERSIONS = "tests/service/commands/test_versions.py -k 'not postgresql'"
 LATE_HORIZON = "tests/solvers/test_late_horizon.py"
 LIMIT_TABLE = "tests/solvers/test_limit_table.py"
@@ -312,6 +313,8 @@ TARGETS = (
     Target(
         DOMAIN + "horizon_offer_tables.py", ("tests/service/domain/test_horizon_offer_tables.py -k 'not postgresql'",)
     ),
+    Target(DOMAIN + "monitored.py", (MONITORED,)),
+    Target(DOMAIN + "protected.py", (MONITORED,)),
     Target(DOMAIN + "offer_drift.py", ("tests/service/domain/test_offer_drift.py",)),
     Target(DOMAIN + "open_loans.py", (OVERALL_COUNTERS, OPEN_LOANS)),
     Target(DOMAIN + "overall.py", (OVERALL_COUNTERS, OVERALL_LIMITS)),

@@ -42,7 +42,10 @@ def test_a_fitted_policy_is_served_and_downloaded(served: Served, client: Client
     page = http.get("/policies/fitted").text
     assert "Expected and actual success rates" in page
     assert 'name="feature:income"' in page
-    assert http.get(f"/decisions/{decision['id']}").status_code == 200
+    page = http.get(f"/decisions/{decision['id']}").text
+    assert "What the features say" in page
+    client.erase(decision["id"])
+    assert "What the features say" not in http.get(f"/decisions/{decision['id']}").text
     client.create_policy({**SPEC, "name": "plain"})
     with pytest.raises(ServiceError) as error:
         client.download("plain")

@@ -196,6 +196,18 @@ def test_a_version_cannot_decide_by_what_is_monitored(engine: Engine) -> None:
     assert problem.value.code == "decides_by_protected"
 
 
+def test_a_model_with_features_does_not_see_them_either(engine: Engine) -> None:
+    columns = [{"name": "income", "minimum": 0, "maximum": 100}]
+    engine.create(segments=[], model={"type": "logistic", "columns": columns})
+    made = engine.decide(None, features={"income": 40}, monitored={"sex": "f"})["id"]
+    assert engine.queries.decision(made).monitored == {"sex": "f"}
+    with pytest.raises(BadRequest) as problem:
+        engine.decide(None, features={"income": 40}, monitored={"Income": "high"})
+    assert problem.value.code == "decides_by_protected"
+    with pytest.raises(BadRequest):
+        engine.monitor(made, {"income": "high"})
+
+
 def test_erased_values_are_in_no_file(tmp_path: Path) -> None:
     engine = Engine(sqlite_file(tmp_path))
     engine.create()

@@ -10,6 +10,7 @@ from lenience.service.domain.answers import MonitoredAnswer
 from lenience.service.domain.events import Repeated
 from lenience.service.domain.monitored import refuse_decided, strip_attributes
 from lenience.service.domain.problems import BadRequest, unknown_decision
+from lenience.service.domain.protected import feature_names
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -86,4 +87,4 @@ def check_monitored(record: PolicyRecord, version: Version, names: list[str]) ->
     """Raise InputError if a version decides by an attribute that is to be monitored, and is not allowed to."""
     specification = version.specification
     if not specification.decide_by_protected:
-        refuse_decided(record.name, [feature.name for feature in specification.features], names)
+        refuse_decided(record.name, feature_names(specification), names)

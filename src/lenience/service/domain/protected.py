@@ -20,14 +20,20 @@ def decided_by(specification: PolicySpecification) -> list[str]:
     >>> decided_by(spec)
     ['race', 'score', 'north']
     """
-    names = [feature.name for feature in specification.features]
-    if specification.feature_spec is not None:
-        names += [column.name for column in specification.feature_spec.declared]
+    names = feature_names(specification)
     given = [spec if isinstance(spec, SegmentSpec) else SegmentSpec(spec) for spec in specification.segments]
     texts = [text for spec in given for text in (spec.name, spec.group or "")]
     for text in texts:
         names += [SIGNS.split(part, maxsplit=1)[0].strip() for part in PARTS.split(text)]
     return [name for name in dict.fromkeys(names) if name]
+
+
+def feature_names(specification: PolicySpecification) -> list[str]:
+    """Return the features that a version decides by: those that make segments, and those of its model."""
+    names = [feature.name for feature in specification.features]
+    if specification.feature_spec is not None:
+        names += [column.name for column in specification.feature_spec.declared]
+    return names
 
 
 def _field_of(specification: PolicySpecification, name: str) -> str:

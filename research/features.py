@@ -109,6 +109,8 @@ def run_study(path: Path, settings: Iterable[tuple[float, int, int]] = SETTINGS,
     done = {(c["data"], c["cost"], c["warm"], c["discount"]) for c in cells}
     for discount, arrivals, seeds in settings:
         for data in DATASETS:
+            if data.part == "starts":  # a later study
+                continue
             if not data.available:
                 print(f"{data.name}: left out, for {data.needs} is not installed", file=sys.stderr)
                 continue
@@ -143,7 +145,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     target.write_text(
         "# The study of policies with features\n\n"
         "Written by `python -m research features` (data from "
-        f"{packages}); [Features](../docs/features.md) says what it shows. Mean discounted reward of each policy and, "
+        f"{packages}); [an earlier comparison](features-comparison.md) says what it shows. "
+        "Mean discounted reward of each policy and, "
         "in brackets, how much more ours earned, paired, with the half-width of its 95% interval; in bold where the "
         "baseline is ahead beyond the interval. *known* is what the same model earns that knows the outcomes of "
         "all rows, *full information* what it earns that sees the outcome of everyone who comes, the rejected "

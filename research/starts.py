@@ -17,6 +17,7 @@ Runs are added one by one to a JSON file, so that the study can stop and go on a
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from argparse import ArgumentParser
@@ -26,8 +27,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
-from lenience.models.bayesian_logistic import BayesianLogistic
+from lenience.models.bayesian_logistic import RATE_VARIANCE, BayesianLogistic, stretch
 from lenience.models.scaling import centre_and_scale
 from lenience.objectives.finite_horizon import FiniteHorizon
 from lenience.policies.features.baseline_rules import GREEDY, LENIENT
@@ -36,7 +38,7 @@ from lenience.simulation.replay_engine import run_online
 from lenience.simulation.replay_result import half_width
 from lenience.solvers.stopping.threshold_table import threshold_table
 from research.datasets import DATASETS
-from research.selected_history import History, draw_history
+from research.selected_history import History, draw_history, history_of
 
 PAGE = Path(__file__).parent / "starts.md"
 HISTORY_ROWS, ARRIVALS, DISCOUNT, FEW = 1000, 1500, 0.999, 50
@@ -48,6 +50,7 @@ KNOWN = (
     "german credit", "credit data", "cards", "hmda", "loans", "telephone", "recidivism", "arrests", "students",
 )  # fmt: skip
 BURN_IN, GROWTH = 20, 1.2
+FEATURES = 5  # of simulated worlds
 Rows = NDArray[np.float64]
 Accepted = NDArray[np.bool_]
 Runner = Callable[[History, float, int], dict[str, Accepted]]  # several policies may share a fit
@@ -55,7 +58,11 @@ Runner = Callable[[History, float, int], dict[str, Accepted]]  # several policie
 
 def start_world(name: str, start: str, seed: int) -> History:
     """Return a world with the outcomes that a start knows."""
-    world = draw_history(name, seed, HISTORY_ROWS, ARRIVALS)
+    return starting(draw_history(name, seed, HISTORY_ROWS, ARRIVALS), start, seed)
+
+
+def starting(world: History, start: str, seed: int) -> History:
+    """Return a world with the outcomes that a start knows, from one with a selected history."""
     if start == "selected":
         return world
     outcomes = np.full(len(world.truth), np.nan)
@@ -206,6 +213,34 @@ def run_one(name: str, cost: float, start: str, seed: int, policies: Sequence[Ru
     return {"data": name, "cost": cost, "start": start, "seed": seed, "arrivals": len(world.y), "earned": earned}
 
 
+def straight_world(cost: float, seed: int) -> History:
+    """Return a world in which the straight model is right: effects are linear, drawn from its prior."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2 * (HISTORY_ROWS + ARRIVALS), FEATURES))
+    spread = 3.0
+    centre = math.log(cost / (1.0 - cost)) * (3.0 + stretch(spread)) / 4.0
+    intercept = rng.normal(centre, math.sqrt(RATE_VARIANCE) * stretch(spread))
+    odds = intercept + X @ rng.normal(0.0, math.sqrt(spread / FEATURES), FEATURES)
+    y = (rng.random(len(X)) < expit(odds)).astype(np.float64)
+    return history_of(X, y, rng, HISTORY_ROWS, ARRIVALS)
+
+
+def well_specified(seeds: int, cost: float = 0.7) -> str:
+    """Return what the default policy earns beyond the straight model where the straight model is right."""
+    lines = ["| start | straight model | lead of the default |", "|---|---:|---:|"]
+    both = [with_beliefs({OURS: LENIENT}), with_beliefs({STRAIGHT: LENIENT}, straight=True)]
+    for start in STARTS:
+        rewards = []
+        for seed in range(seeds):
+            world = starting(straight_world(cost, seed), start, seed)
+            worth = DISCOUNT ** np.arange(len(world.y)) * (world.y - cost)
+            accepted = both[0](world, cost, seed) | both[1](world, cost, seed)
+            rewards.append([worth[accepted[OURS]].sum(), worth[accepted[STRAIGHT]].sum()])
+        ours, straight = np.array(rewards).T
+        lines.append(f"| {start} | {straight.mean():.1f} | {_text(*lead(ours, straight))} |")
+    return "\n".join(lines) + "\n"
+
+
 def cells(runs: list[dict[str, Any]]) -> dict[tuple[str, str, float], dict[str, Rows]]:
     """Return the rewards of each policy by start, data set and break-even."""
     result: dict[tuple[str, str, float], dict[str, list[float]]] = {}
@@ -234,7 +269,8 @@ def tables(runs: list[dict[str, Any]]) -> str:
         lines += [
             f"## Start: {start}\n",
             f"{len(mine)} cells with {'–'.join(map(str, sorted({seeds[0], seeds[-1]})))} runs each. Sums of the means "
-            "over the cells; leads are paired, with the half-width of their 95% interval.\n",
+            "over the cells; leads are paired, with the half-width of their 95% interval: of a sum by the spread over "
+            "cells, of a cell by the spread over runs. Bold: another is ahead beyond it.\n",
             "| policy | reward | lead of lenience | ahead / level / behind | sealed |",
             "|---|---:|---:|---:|---:|",
         ]  # fmt: skip
@@ -244,7 +280,7 @@ def tables(runs: list[dict[str, Any]]) -> str:
             if policy == OURS:
                 lines.append(f"| **{policy}** | **{total:,.0f}** | | | |")
                 continue
-            half = float(np.sqrt(sum(h * h for _, h in leads.values())))
+            half = len(leads) * half_width(np.array([one for one, _ in leads.values()]))
             sealed = {key: one for key, one in leads.items() if key[1] in SEALED}
             lines.append(
                 f"| {policy} | {total:,.0f} | {sum(one for one, _ in leads.values()):+,.1f} ± {half:.1f} "
@@ -268,12 +304,16 @@ def tables(runs: list[dict[str, Any]]) -> str:
 
 
 def _counts(leads: dict[Any, tuple[float, float]]) -> str:
+    if not all(np.isfinite(half) for _, half in leads.values()):
+        return "one run"
     ahead = sum(one > half for one, half in leads.values())
     behind = sum(one < -half for one, half in leads.values())
     return f"{ahead} / {len(leads) - ahead - behind} / {behind}"
 
 
 def _text(one: float, half: float) -> str:
+    if not np.isfinite(half):
+        return f"{one:+.1f}"
     text = f"{one:+.1f} ± {half:.1f}"
     return f"**{text}**" if one < -half else text
 
@@ -284,7 +324,11 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("output", nargs="?", type=Path, default=PAGE, help="the Markdown file to write")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no further run after so many minutes")
+    parser.add_argument("--well-specified", type=int, metavar="WORLDS", help="only compare with the straight model")
     given = parser.parse_args(arguments)
+    if given.well_specified:
+        print(well_specified(given.well_specified))
+        return
     store = given.output.with_suffix(".json")
     runs = json.loads(store.read_text("utf-8")) if store.is_file() else []
     done = {(run["data"], run["cost"], run["start"], run["seed"]) for run in runs}
@@ -297,6 +341,8 @@ def main(arguments: Sequence[str] = ()) -> None:
         for one in sets
         for cost in one.costs
     ]
+    # One run of everything first, then the start that has the most doubts.
+    todo.sort(key=lambda key: 0 if key[3] == 0 else 1 if key[2] == "selected" else 2)
     for key in todo:
         if key in done:
             continue

@@ -226,6 +226,10 @@ TARGETS = (
         FEATURES + "effective_discount.py",
         (DECISIONS, "tests/policies/features/test_leniency_for_features.py", FEATURE_OFFERS),
     ),
+    Target(
+        FEATURES + "label_worth.py",
+        (DECISIONS, "tests/policies/features/test_leniency_for_features.py", FEATURE_OFFERS),
+    ),
     Target(FEATURES + "offer_decisions.py", (FEATURE_OFFERS,)),
     Target(FEATURES + "outcome_matching.py", ("tests/policies/features/test_pending.py",)),
     Target(

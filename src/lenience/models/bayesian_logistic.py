@@ -4,7 +4,7 @@ The model. logit p(x) = β₀ + Σ_k β_k z_k, the features z standardised over 
 features matter is learnt: hypotheses, in which the coefficients β_k share a variance of 0.3 (they say next to nothing),
 3 or 30 (they say nearly everything), run side by side, and each is weighted by how well it predicted the labels
 (:mod:`lenience.models.hypotheses`). The prior weights 0.15, 0.6 and 0.25 are close to what 200 labels of each of eleven
-data sets leave on average, starting from equal weights: 0.17, 0.61 and 0.23 (``python -m research
+data sets leave on average, starting from equal weights: 0.17, 0.61 and 0.22 (``python -m research
 hypothesis-weights``).
 
 Effects may bend. In two further hypotheses the features share their variance (3 or 30) with the columns of

@@ -261,7 +261,8 @@ def test_exposure_limits_only_add_acceptances(monkeypatch: pytest.MonkeyPatch) -
     def decisions(answer: bool | None) -> Any:
         if answer is not None:
             monkeypatch.setattr(ExposureLimits, "accept", lambda *_: answer)
-        policy = FeaturePolicy(objective=Delayed(0.5, 50, 0.1, 0.2)).fit(X, np.where(np.arange(300) < 60, y, np.nan))
+        policy = FeaturePolicy(objective=Delayed(0.7, 50, 0.1, 0.2), random_state=0)
+        policy.fit(X, np.where(np.arange(300) < 2, y, np.nan))
         return policy.decide(X[60:90])
 
     optimal, never, always = decisions(None), decisions(False), decisions(True)

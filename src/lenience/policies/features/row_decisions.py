@@ -46,7 +46,7 @@ def decide_rows(
     """Decide rows in turn. Write accepted, propensity, p̂, n, γ′, c_n and the effective pending of each.
 
     Four more columns serve exposure limits: q, the share of the leniency that is left, the effective pending of those
-    who are not above the break-even, and what a label is worth.
+    who are not above the break-even, and what a label is worth if nothing is pending.
     ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds, with their log-odds.
     """
     several, size = means.shape
@@ -77,12 +77,17 @@ def decide_rows(
             if rates[k] <= cost:
                 below += like
         discount = own_discount(gammas[i], q, h)
-        worth = math.inf
+        worth, alone = math.inf, math.inf
         if free > 0.0:
+            own = counts_as(alike)
             worth = label_worth(
-                deviation, reference_rate, costs, stakes, counts_as(alike), mean, math.sqrt(variance), n, near, free,
-                gammas[i],
-            )  # fmt: skip
+                deviation, reference_rate, costs, stakes, own, mean, math.sqrt(variance), n, near, free, gammas[i]
+            )
+            alone = worth
+            if near > 0.0 and mean <= cost:
+                alone = label_worth(
+                    deviation, reference_rate, costs, stakes, own, mean, math.sqrt(variance), n, 0.0, free, gammas[i]
+                )
         threshold = lenient(cost, look_up(cost, n0, n_step, g0, g_step, f, n + near, discount), left, worth)
         propensity = 1.0 if mean > cost or mean > threshold else explore
         taken = chances[i] < propensity
@@ -96,7 +101,7 @@ def decide_rows(
         out[i, 7] = q
         out[i, 8] = left
         out[i, 9] = below
-        out[i, 10] = worth
+        out[i, 10] = alone
         if taken:
             pending[waiting] = X[i]
             pending_v[waiting], pending_p[waiting], pending_s[waiting] = v, p, s

@@ -233,10 +233,11 @@ def test_pictures_move_as_outcomes_come(browser: Browser, portfolio: Served) -> 
 def test_fairness_is_shown_by_monitored_attribute(browser: Browser, portfolio: Served) -> None:
     with portfolio.client() as client:
         made = [one["id"] for one in client.decisions(policy="cards")]
-        sexes = [client.decision(identity)["monitored"].get("sex (simulated)") for identity in made[:50]]
+        sexes = [client.decision(identity)["monitored"].get("sex (simulated)") for identity in made[:12]]
     assert set(sexes) == {"female", "male"}
     with visiting(browser, portfolio.url) as visit:
         page = visit.open("/fairness?policy=cards")
+        page.set_default_timeout(60_000)  # the measures of all groups are computed anew, beside other tests
         page.select_option("select[name=by]", "sex (simulated)")
         page.wait_for_url(re.compile("by=sex"))
         page.wait_for_selector("text=The policy decides without sex (simulated)")

@@ -12,7 +12,7 @@ import pytest
 
 from lenience import Belief, Discounted, FiniteHorizon, Offer, Offers, acceptance_by_arrival, characteristics, evaluate
 from lenience.core.protocols import Accepts, OfferRule, offer_acceptance_at
-from lenience.policies import Constant, EpsilonGreedy, Greedy
+from lenience.policies import Constant, EpsilonGreedy, Greedy, Thompson
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
 from rejections import rejected
 
@@ -207,3 +207,18 @@ def test_more_rows_tighten_the_bounds() -> None:
 def test_a_horizon_that_is_too_long() -> None:
     with rejected("horizon", "too_large"):
         evaluate(Greedy(0.8), FiniteHorizon(offers=NINE, horizon=3000), PRIOR)
+
+
+def test_a_tiny_probability_is_not_a_stop_with_offers() -> None:
+    """Thompson sampling for each break-even never stops, however small its probability of acceptance."""
+    offers = Offers([1.0, 5.0], [0.8, 0.9])
+    policy = PolicyPerCost({cost: Thompson(cost) for cost in offers.cost})
+    assert float(policy.offer_acceptance(5000.0, [100.0], offers).max()) == 0.0
+    result = characteristics(policy, p=0.1, objective=Discounted(offers=offers, discount=0.99), belief=PRIOR, rows=1500)
+    assert result.stops.upper < 1e-9
+    assert result.accepted.lower == np.inf
+    greedy = PolicyPerCost({cost: Greedy(cost) for cost in offers.cost})
+    stopped = characteristics(
+        greedy, p=0.1, objective=Discounted(offers=offers, discount=0.99), belief=Belief(10, 9), rows=300
+    )
+    assert stopped.stops.lower > 1 - 1e-9

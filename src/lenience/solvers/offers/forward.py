@@ -50,11 +50,13 @@ def walk_offers(
     made = np.zeros(amount.size)
     mass, discounted = np.ones(1), np.ones(1)
     first, aside = 0, 0.0
+    ceiling = stop_rates(policy, n, offers).stop_ceiling
     for k in range(rows):
         good = s + (first + np.arange(mass.size, dtype=np.float64))
         chance, choice = menu_choices(policy, n + k, good, offers)
         accepts = chance @ shares
-        stops = accepts <= 0.0
+        # Above its ceiling a policy never stops: a probability of 0 there is one that is too small for a float.
+        stops = (accepts <= 0.0) & (good <= ceiling * (n + k))
         if stops.any():
             stopped[k] = mass[stops].sum()
             if p is None:

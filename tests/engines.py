@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import pytest
 
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
@@ -23,6 +24,8 @@ from lenience.service.storage.writer import Writer
 from serving import SPEC
 
 Json = dict[str, Any]
+# For tests of what does not depend on the database: once is enough, and PostgreSQL is slow to set up.
+SQLITE = pytest.mark.parametrize("new_database", ["sqlite"], indirect=True)
 _solved: dict[str, SolvedVersion] = {}
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from engines import Engine
+from engines import SQLITE, Engine
 from lenience import Belief, Discounted, Segments, fair_optimum
 from lenience.analysis import Floors, Parity
 from lenience.core.bounds import Bounds
@@ -54,6 +54,7 @@ def test_the_version_is_the_fair_optimum_of_the_library(engine: Engine) -> None:
     assert engine.audit().whole
 
 
+@SQLITE
 def test_a_group_aware_version_warns_of_the_law(engine: Engine) -> None:
     groups = {"young": "A", "old": "B"}
     floors = {"constraint": {"type": "floors", "rates": {"B": 0.3}}, "groups": groups}
@@ -130,6 +131,7 @@ def test_what_cannot_be_combined_is_rejected(changes: dict[str, Any], field: str
         specification(**changes)
 
 
+@SQLITE
 def test_a_segment_without_groups_is_rejected(engine: Engine) -> None:
     with pytest.raises(Exception, match="missing for 'old'"):
         engine.create(

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from sqlalchemy import select, update
 
-from engines import Engine
+from engines import SQLITE, Engine
 from lenience.service.commands.lifecycle import ChangeState
 from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.events import StateChanged, read, write
@@ -24,6 +24,7 @@ def activate(engine: Engine, actor: str) -> None:
     engine.call(ChangeState(make_sender(actor, None, "", None), "cards", "active", None))
 
 
+@SQLITE
 def test_only_somebody_else_activates_a_version(required: None, engine: Engine) -> None:
     engine.create(activate=False)
     with pytest.raises(Conflict) as refused:
@@ -36,12 +37,14 @@ def test_only_somebody_else_activates_a_version(required: None, engine: Engine) 
     assert engine.audit().whole
 
 
+@SQLITE
 def test_without_the_rule_the_author_activates(engine: Engine) -> None:
     engine.create(activate=False)
     activate(engine, "tester")
     assert engine.audit().whole
 
 
+@SQLITE
 def test_the_audit_compares_both_actors(required: None, free_engine: Engine) -> None:
     engine = free_engine
     engine.create(activate=False)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from engines import Engine
+from engines import SQLITE, Engine
 from lenience.service.commands.again import DecideAgain
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import Conflict, NotFound
@@ -44,6 +44,7 @@ def test_an_applicant_waits_and_is_accepted_when_a_place_is_free(engine: Engine)
     assert engine.audit().whole
 
 
+@SQLITE
 def test_waiting_again_makes_the_newest_decision_the_one_that_waits(engine: Engine) -> None:
     engine.create(**CAPPED)
     engine.decide()
@@ -58,6 +59,7 @@ def test_waiting_again_makes_the_newest_decision_the_one_that_waits(engine: Engi
     assert engine.audit().whole
 
 
+@SQLITE
 def test_only_a_waiting_decision_is_decided_again(engine: Engine) -> None:
     engine.create(constraints={"exposure_cap": 1})  # without a waiting list
     engine.decide()
@@ -70,6 +72,7 @@ def test_only_a_waiting_decision_is_decided_again(engine: Engine) -> None:
     assert "treated differently" in rejected["principal_reasons"][0]["text"]
 
 
+@SQLITE
 def test_a_waiting_decision_has_no_outcome_and_a_person_can_settle_it(engine: Engine) -> None:
     engine.create(**CAPPED)
     engine.decide()
@@ -86,6 +89,7 @@ def test_a_waiting_decision_has_no_outcome_and_a_person_can_settle_it(engine: En
     assert engine.audit().whole
 
 
+@SQLITE
 def test_a_replaced_decision_cannot_be_overridden(engine: Engine) -> None:
     engine.create(**CAPPED)
     engine.decide()
@@ -96,12 +100,14 @@ def test_a_replaced_decision_cannot_be_overridden(engine: Engine) -> None:
     assert refused.value.code == "decided_again"
 
 
+@SQLITE
 def test_a_rejection_on_the_record_does_not_wait(engine: Engine) -> None:
     engine.create(objective={"type": "discounted", "cost": 0.95, "discount": 0.5}, waiting_list=True)
     made = engine.decide()
     assert (made["decision"], made["rule"]) == ("reject", "below_threshold")
 
 
+@SQLITE
 def test_offers_that_do_not_fit_wait(engine: Engine) -> None:
     engine.create(objective=OFFERS, constraints={"exposure_cap_amount": 450}, waiting_list=True)
     offer = OfferRequest(amount=500, cost=0.8)
@@ -127,6 +133,7 @@ def test_erasing_the_waiting_decision_keeps_the_data_of_the_later_one(engine: En
     assert engine.audit().whole
 
 
+@SQLITE
 def test_the_audit_notices_a_waiting_decision_that_was_changed(engine: Engine) -> None:
     engine.create(**CAPPED)
     engine.decide()

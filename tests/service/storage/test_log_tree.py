@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from sqlalchemy import delete, select, text, update
 
-from engines import Engine
+from engines import SQLITE, Engine
 from lenience.core.errors import InputError
 from lenience.service.commands.seal import SealLog
 from lenience.service.domain.chain import genesis, link
@@ -107,6 +107,7 @@ def test_the_tree_of_the_database_is_the_tree_of_its_events(small_tiles: None, e
     assert report.events == sizes[-1]
 
 
+@SQLITE
 def test_a_large_backlog_is_sealed_in_parts(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LogTree.append_new, "__defaults__", (7,))
     engine.create()
@@ -124,6 +125,7 @@ def engine_length(engine: Engine) -> list[int]:
         return list(connection.scalars(select(schema.chain.c.length)))
 
 
+@SQLITE
 def test_a_decision_is_proved_with_the_public_key_alone(engine: Engine) -> None:
     engine.create()
     made = [engine.decide("young" if i % 2 else "old", reference=f"application {i}") for i in range(9)]
@@ -155,6 +157,7 @@ def test_a_decision_is_proved_with_the_public_key_alone(engine: Engine) -> None:
         verify_decision(proof, SigningKey.create("test-log").public)
 
 
+@SQLITE
 def test_the_proof_for_a_checkpoint_that_somebody_holds(engine: Engine) -> None:
     engine.create()
     first = engine.decide()
@@ -177,6 +180,7 @@ def test_the_proof_for_a_checkpoint_that_somebody_holds(engine: Engine) -> None:
         proofs(engine).consistency(5, 10**6)
 
 
+@SQLITE
 def test_erasing_keeps_the_proof_without_personal_data(engine: Engine) -> None:
     engine.create()
     made = engine.decide(reference="mine")
@@ -187,6 +191,7 @@ def test_erasing_keeps_the_proof_without_personal_data(engine: Engine) -> None:
     assert verify_decision(proof, KEY.public).reference is None
 
 
+@SQLITE
 def test_without_a_key_there_is_no_checkpoint(engine: Engine) -> None:
     engine.create()
     made = engine.decide()
@@ -232,6 +237,7 @@ def test_a_log_rewritten_from_the_start_is_detected_by_an_older_checkpoint(engin
     assert "cut off" in finding.what
 
 
+@SQLITE
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
@@ -265,6 +271,7 @@ def test_the_audit_finds_changes_of_the_tree(small_tiles: None, engine: Engine, 
             connection.execute(table.insert(), rows)
 
 
+@SQLITE
 def test_one_checkpoint_of_each_hour_stays(engine: Engine) -> None:
     with engine.store.write() as connection:
         for size, at in ((3, 10), (5, 20), (8, log_tree.HOUR + 1), (9, log_tree.HOUR + 2)):
@@ -315,6 +322,7 @@ def test_the_key_is_in_a_private_file_or_in_the_environment(tmp_path: Path, monk
     assert read_log_key(url) == KEY
 
 
+@SQLITE
 def test_proofs_are_small(engine: Engine) -> None:
     engine.create()
     made = [engine.decide() for _ in range(40)]

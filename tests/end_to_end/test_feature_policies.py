@@ -27,7 +27,10 @@ def test_a_fitted_policy_is_served_and_downloaded(served: Served, client: Client
     policy.fit(past, repaid)
     with pytest.raises(InputError):
         client.create_policy(policy)
-    client.create_policy(policy, name="fitted")
+    with pytest.raises(InputError) as wrong:
+        client.create_policy({**SPEC, "name": "plain"}, reasons={"income": "Too low."})
+    assert wrong.value.field == "reasons"
+    client.create_policy(policy, name="fitted", reasons={"income": "Your income is too low."})
     client.activate("fitted")
     assert client.download("fitted").to_rule().state_hash() == policy.to_rule().state_hash()
     for one in past[:12]:
@@ -44,6 +47,13 @@ def test_a_fitted_policy_is_served_and_downloaded(served: Served, client: Client
     assert 'name="feature:income"' in page
     page = http.get(f"/decisions/{decision['id']}").text
     assert "What the features say" in page
+    assert "knew when it decided" in page
+    explained = client.decision(decision["id"])
+    assert explained["contributions_at"] == "decision"
+    assert {one["feature"] for one in explained["contributions"]} == {"income", "region"}
+    rejection = client.decide("fitted", features={"income": 0, "region": "n"})
+    assert {"code": "feature:income", "text": "Your income is too low."} in rejection["principal_reasons"]
+    assert "Your income is too low." in http.get(f"/decisions/{rejection['id']}").text
     client.erase(decision["id"])
     assert "What the features say" not in http.get(f"/decisions/{decision['id']}").text
     client.create_policy({**SPEC, "name": "plain"})

@@ -129,6 +129,7 @@ class Client:
         specification: Mapping[str, Any] | FeaturePolicy | FeatureRule,
         *,
         name: str | None = None,
+        reasons: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Json:
         """Create a version of a policy as a draft.
@@ -140,6 +141,9 @@ class Client:
             learnt.
         name : str, optional
             The name of the policy. A fitted policy needs one.
+        reasons : mapping, optional
+            For a fitted policy: your own sentence for rejections because of a feature, by its name, such as
+            ``{"income": "Your income is too low for this loan."}``. A specification has them in its model.
         idempotency_key : str, optional
             The key of the call.
 
@@ -151,10 +155,16 @@ class Client:
         Raises
         ------
         InputError
-            If a fitted policy has no declared columns, or no name is given for it.
+            If a fitted policy has no declared columns, or no name is given for it, or reasons are given for a
+            specification.
         """
         if hasattr(specification, "to_rule") or hasattr(specification, "state_hash"):
-            body = feature_policy_body(specification, name)
+            body = feature_policy_body(specification, name, reasons)
+        elif reasons is not None:
+            raise InputError.because(
+                "must be given with a fitted policy", "reasons", code="conflicting_fields",
+                hint='Put them into the specification: "model": {"type": "logistic", "reasons": {...}, ...}.',
+            )  # fmt: skip
         else:
             body = dict(mapped("specification", specification, "a mapping, as the service's documentation describes"))
             if name is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from lenience.core.errors import InputError
 
 
-def feature_policy_body(policy: Any, name: str | None) -> dict[str, Any]:
+def feature_policy_body(policy: Any, name: str | None, reasons: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the specification of a fitted policy, with all that it has learnt.
 
     Parameters
@@ -19,6 +20,8 @@ def feature_policy_body(policy: Any, name: str | None) -> dict[str, Any]:
         The policy, with declared columns.
     name : str or None
         The name of the policy in the service.
+    reasons : mapping or None
+        The lender's own sentences for rejections, by feature.
 
     Returns
     -------
@@ -42,6 +45,7 @@ def feature_policy_body(policy: Any, name: str | None) -> dict[str, Any]:
             "type": "logistic",
             "columns": msgspec.to_builtins(list(rule.columns)),
             "state": b64encode(rule.state()).decode(),
+            **({"reasons": dict(reasons)} if reasons else {}),
         },
         "constraints": {"exploration_floor": rule.explore} if rule.explore else {},
     }

@@ -11,7 +11,7 @@ from litestar.params import FromPath, FromQuery, Parameter
 from sqlalchemy import Connection, func, select
 
 from lenience.core.money import Money
-from lenience.dashboard.read_models.contributions import FeatureContribution, read_contributions
+from lenience.dashboard.read_models.contributions import contributions_in_words
 from lenience.dashboard.read_models.policy_status import policy_names
 from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import Visitor, checked_form, visitor_of
@@ -100,14 +100,16 @@ async def show(identity: DecisionId, request: Req) -> Response[bytes]:
     """Show one decision with its explanation and its history."""
     service: Service = request.app.state.service
 
-    def ask() -> tuple[DecisionView, Money | None, list[FeatureContribution]]:
+    def ask() -> tuple[DecisionView, Money | None]:
         decision = service.queries.decision(identity)
         offers = decided_offers(service, [identity])
         money = offers[identity].money if identity in offers else None
-        return decision, money, read_contributions(service.queries, decision)
+        return decision, money
 
-    decision, money, contributions = await service.ask(ask)
-    return page(request, "decision.html", decision=decision, money=money, contributions=contributions)
+    decision, money = await service.ask(ask)
+    return page(
+        request, "decision.html", decision=decision, money=money, contributions=contributions_in_words(decision)
+    )
 
 
 @post("/decisions/{identity:str}/again", include_in_schema=False, status_code=303)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lenience.models.feature_columns import RowEncoding
 from lenience.models.logistic_belief import LogisticBelief
 from lenience.models.logistic_design import LogisticDesign
+from lenience.policies.features.decision import MOST_REASONS
 
 Rows = NDArray[np.float64]
 LEAST_GAP = 1e-12  # a smaller difference of the selection index is none
@@ -71,6 +72,20 @@ def feature_contributions(belief: LogisticBelief, encoding: RowEncoding, row: Ro
         ] or [i for i, column in enumerate(encoding.columns) if column.type == "category"]
         out[unseen] += value / len(unseen)
     return out
+
+
+def lowering_features(
+    belief: LogisticBelief, encoding: RowEncoding, row: Rows, reference: Rows, rates: Rows, cost: float
+) -> list[int]:
+    """Return the positions of the features that lower an encoded row most, at most four, the largest effect first.
+
+    The row is compared with the reference rows whose expected success, ``rates``, is above the break-even: those are
+    the people who are accepted. If there are none, it is compared with all.
+    """
+    accepted = reference[rates > cost]
+    effects = feature_contributions(belief, encoding, row, accepted if len(accepted) else reference)
+    worst = sorted(range(len(effects)), key=lambda i: float(effects[i]))[:MOST_REASONS]
+    return [i for i in worst if effects[i] < 0.0]
 
 
 def mean_log_odds(belief: LogisticBelief, rows: Rows) -> Rows:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+MOST_REASONS = 4  # of a rejection
+
 
 class Decision(msgspec.Struct, frozen=True):
     """A decision as it is logged.

@@ -28,11 +28,10 @@ from lenience.policies.features.changed_answers import (
     evidence_that_changes,
     feature_changes,
 )
-from lenience.policies.features.contributions import feature_contributions, mean_log_odds
+from lenience.policies.features.contributions import feature_contributions, lowering_features, mean_log_odds
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.policies.features.logistic_rule import LogisticRule
 
-MOST_REASONS = 4
 MOST_CHANGES = 3
 Rows = NDArray[np.float64]
 
@@ -326,14 +325,9 @@ class Explainer:
             return (RejectionReason("limit_reached", None, text),)
         rates = self.rule.belief.beliefs(self.reference)[1]
         cost = decision.cost if isinstance(decision, OfferedDecision) else self.cost
-        accepted = self.reference[rates > cost]
-        compared = accepted if len(accepted) else self.reference
-        effects = feature_contributions(self.rule.belief, self.encoding, row, compared)
-        worst = sorted(range(len(effects)), key=lambda i: float(effects[i]))[:MOST_REASONS]
         return tuple(
             RejectionReason("feature", column.name, self.wording.get(column.name, _reason(column, values[i])))
-            for i in worst
-            if effects[i] < 0.0
+            for i in lowering_features(self.rule.belief, self.encoding, row, self.reference, rates, cost)
             for column in (self.encoding.columns[i],)
         )
 

@@ -27,6 +27,7 @@ from lenience.models.feature_columns import FeatureColumn
 from lenience.models.live_logistic import LiveLogistic
 from lenience.models.live_model import ApplicantBelief, StoredModel, checked_outcome
 from lenience.models.state_bytes import Array, invalid_state, pack, unpack
+from lenience.policies.features.contributions import lowering_features
 from lenience.policies.features.decision import Decision
 from lenience.policies.features.explanation import Explainer, Explanation, remarks_on, summary
 from lenience.policies.features.logistic_rule import LogisticRule, decision_table
@@ -382,6 +383,39 @@ class FeatureRule(StoredModel):
         return explainer.explain(
             row, decision, sentence, lambda rows: self._rule.accepts(rows, designed, arrivals, choice), values
         )
+
+    def reference_rates(self) -> Rows:
+        """Return the expected success of each reference row, for :meth:`lowered_by`. It holds until the next label.
+
+        Returns
+        -------
+        ndarray
+            One probability for each row.
+        """
+        return np.asarray(self._rule.belief.beliefs(self.reference)[1])
+
+    def lowered_by(self, row: Rows, cost: float, rates: Rows) -> list[str]:
+        """Return the features that speak most against an applicant: the columns of the reasons of :meth:`explain`.
+
+        It takes much less time than a whole explanation.
+
+        Parameters
+        ----------
+        row : ndarray
+            What :meth:`encode` returned.
+        cost : float
+            The break-even. The applicant is compared with the reference rows above it.
+        rates : ndarray
+            What :meth:`reference_rates` returned.
+
+        Returns
+        -------
+        list of str
+            Their names, at most four, the largest effect first; empty if no feature lowers the expected success.
+        """
+        encoding = self.model.encoding
+        worst = lowering_features(self._rule.belief, encoding, row, self.reference, rates, cost)
+        return [encoding.columns[i].name for i in worst]
 
     def similar(self, applicant: Mapping[str, Any], others: Any) -> Rows:
         """Return the likeness of an applicant and others, each from 0 to 1.

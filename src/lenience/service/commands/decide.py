@@ -23,7 +23,7 @@ from lenience.service.domain.chain import draw
 from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
 from lenience.service.domain.feature_models import Applicant, FeatureState, PendingApplicants
-from lenience.service.domain.feature_rule import NO_DRAW, decide_applicant
+from lenience.service.domain.feature_rule import NO_DRAW, decide_applicant, needs_features
 from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.monitored import MonitoredAttributes, strip_attributes
 from lenience.service.domain.offer_requests import OfferRequest
@@ -291,6 +291,7 @@ class Decide:
             choices,
             self._again,
             applicant,
+            self._lowered_by(ledger, record, version, verdict, place),
         )
         personal = None
         if request.reference is not None or request.features is not None:
@@ -360,6 +361,17 @@ class Decide:
 
         encoded = model.row(inputs) if row is None else row
         return decide_applicant(rule, model, state, encoded, pending, chain.counts, chance, choices, use)
+
+    def _lowered_by(
+        self, ledger: Ledger, record: PolicyRecord, version: Version, verdict: Verdict, place: int
+    ) -> dict[str, str]:
+        """Return the features that speak most against a rejected applicant, if the version decides by features."""
+        if version.feature_model is None or not needs_features(verdict):
+            return {}
+        state = ledger.model_states(record).states[version.number]
+        assert isinstance(state, FeatureState)
+        cost = version.rules[ONLY_SEGMENT].break_even if verdict.offer is None else verdict.offer.cost
+        return version.feature_model.lowered_by(state, self._rows[place], cost)
 
     def _shadow(
         self,

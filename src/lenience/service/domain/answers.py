@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -409,11 +409,26 @@ class ImportedFrom(msgspec.Struct, frozen=True):
     position: int
 
 
+ContributionsAt: TypeAlias = Literal["decision", "now"]
+
+
+class FeatureContribution(msgspec.Struct, frozen=True):
+    """What a feature adds to the log-odds of success, compared with typical applicants. A missing value is null."""
+
+    feature: str
+    value: float | str | None
+    log_odds: float
+
+
 class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
     """A decision with its explanation and its history.
 
     The fields are those of the answer to the decision. An imported decision was not made by the policy: it has the
     version 0, and what a policy would have computed is null.
+
+    ``contributions`` are what the applicant's features add to the log-odds of success, the largest first, by what the
+    model knew at the time (``contributions_at`` is "decision"), or by what it knows now if that state cannot be
+    computed any more ("now").
     """
 
     id: str
@@ -445,6 +460,8 @@ class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
     value: Bounds | None
     value_of_continuing: Bounds | None
     would_have_changed: list[str]
+    contributions: list[FeatureContribution]
+    contributions_at: ContributionsAt | None  # None if there are none
     shadows: list[ShadowView]
     reference: str | None
     features: dict[str, float | str | None] | None
@@ -543,14 +560,19 @@ def decision_answer(
     choices: Sequence[Offer] = (),
     again: str | None = None,
     applicant: Applicant | None = None,
+    lowered_by: Mapping[str, str] | None = None,
 ) -> DecisionAnswer:
-    """Return the answer to a decision. ``counts`` are those before it."""
+    """Return the answer to a decision. ``counts`` are those before it.
+
+    ``applicant`` is the estimate by features, and ``lowered_by`` the features that speak most against the applicant,
+    each with a sentence.
+    """
     cost = rule.break_even if verdict.offer is None else verdict.offer.cost
     if applicant is None:
         why, principal = reasons(rule, counts, verdict, choices)
     else:
         why = applicant_reason(rule, applicant, verdict, counts, cost)
-        principal = applicant_principal_reasons(rule, applicant, verdict, cost)
+        principal = applicant_principal_reasons(rule, applicant, verdict, cost, lowered_by or {})
     return DecisionAnswer(
         id=identity,
         policy=policy,

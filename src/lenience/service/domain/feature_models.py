@@ -22,7 +22,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
@@ -55,6 +55,10 @@ ReferenceRows: TypeAlias = Annotated[
 StateText: TypeAlias = Annotated[
     str, Meta(max_length=STATE, pattern=r"^[A-Za-z0-9+/=]*$", description="What the model knows already, in base64")
 ]
+Wording: TypeAlias = Annotated[
+    dict[limits.FeatureName, Annotated[str, Meta(min_length=1, max_length=500, pattern=limits.PLAIN)]],
+    Meta(max_length=limits.FEATURES, description="Your own sentence for rejections because of a feature, by its name"),
+]
 
 
 class LogisticModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="logistic", tag_field="type"):
@@ -63,6 +67,10 @@ class LogisticModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
     columns: Annotated[Columns, Meta(min_length=1)]
     state: StateText | None = None
     reference: ReferenceRows = []
+    reasons: Wording | UnsetType = UNSET  # not encoded if it is not given, as in specifications of earlier releases
+
+    def __post_init__(self) -> None:
+        _check_wording(self)
 
     @property
     def declared(self) -> list[FeatureColumn]:
@@ -83,6 +91,10 @@ class CalibratedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, t
     columns: Columns = []
     state: StateText | None = None
     reference: ReferenceRows = []
+    reasons: Wording | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        _check_wording(self)
 
     @property
     def declared(self) -> list[FeatureColumn]:
@@ -96,6 +108,16 @@ class CalibratedModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, t
                 code="missing",
             )
         return [FeatureColumn(self.score, minimum=0.0, maximum=1.0, required=True), *self.columns]
+
+
+def _check_wording(spec: FeatureSpec) -> None:
+    """Raise InputError if there is a sentence for a feature that is not declared."""
+    if not spec.reasons:
+        return
+    names = [column.name for column in spec.declared]
+    for name in spec.reasons:
+        if name not in names:
+            raise InputError.unknown_name("model.reasons", name, names)
 
 
 FeatureSpec: TypeAlias = LogisticModel | CalibratedModel
@@ -139,6 +161,11 @@ class FeatureState:
     def digest(self) -> str:
         """Return the SHA-256 of the whole state."""
         return self._digest
+
+    @cached_property
+    def reference_rates(self) -> Rows:
+        """The expected success of the applicants that represent the population."""
+        return self.rule.reference_rates()
 
     @cached_property
     def _digest(self) -> str:
@@ -261,6 +288,17 @@ class FeatureModel:
         if not waiting.rows:
             return alone
         return state.rule.decide_many(one, offers, self._log_odds(state, waiting), arrivals, chances)[0]
+
+    def lowered_by(self, state: FeatureState, row: Rows, cost: float) -> dict[str, str]:
+        """Return the features that speak most against an applicant, and the lender's sentence for each.
+
+        A sentence of ours does not repeat the value: answers are stored for a while, and it is personal data.
+        """
+        own = self.spec.reasons or {}
+        return {
+            name: own.get(name, f"The value of {name} lowers the expected success rate.")
+            for name in state.rule.lowered_by(row, cost, state.reference_rates)
+        }
 
     def _log_odds(self, state: FeatureState, pending: PendingApplicants) -> ReferenceLogOdds:
         """Return the log-odds of pending applicants. Those of the last call are kept until the next label."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lenience.core.belief import Belief
@@ -11,10 +11,16 @@ from lenience.core.formatting import count, counted, percent
 from lenience.core.money import Money
 from lenience.core.objective import Objective
 from lenience.core.offers import Offer
-from lenience.policies.features.decision import Decision, OfferedDecision
+from lenience.policies.features.decision import MOST_REASONS, Decision, OfferedDecision
 from lenience.service.domain.feature_models import CLOSE, Applicant, FeatureModel, FeatureState, PendingApplicants
 from lenience.service.domain.overall import OVERALL, OverallUse
-from lenience.service.domain.reason_parts import PrincipalReason, overall_text, pending_text, waiting_text
+from lenience.service.domain.reason_parts import (
+    PrincipalReason,
+    limit_reached,
+    overall_text,
+    pending_text,
+    waiting_text,
+)
 from lenience.service.domain.rule import (
     ABOVE,
     BELOW,
@@ -177,10 +183,30 @@ def applicant_reason(rule: SegmentRule, applicant: Applicant, verdict: Verdict, 
     return f"Reject{size}: {seen}, not above the minimum of {least} (break-even {even})."
 
 
+def needs_features(verdict: Verdict) -> bool:
+    """Return whether the reasons of a decision are features: of a rejection for which no cap is the reason."""
+    return verdict.decision != "accept" and verdict.rule in (BELOW, LIMIT)
+
+
 def applicant_principal_reasons(
-    rule: SegmentRule, applicant: Applicant, verdict: Verdict, cost: float
+    rule: SegmentRule, applicant: Applicant, verdict: Verdict, cost: float, lowered_by: Mapping[str, str]
 ) -> list[PrincipalReason]:
-    """Return the main reasons of a rejection, the most important first. An acceptance has none."""
+    """Return the main reasons of a rejection, at most four, the most important first. An acceptance has none.
+
+    Parameters
+    ----------
+    rule : SegmentRule
+        The caps of the version.
+    applicant : Applicant
+        The estimate.
+    verdict : Verdict
+        The decision.
+    cost : float
+        The break-even.
+    lowered_by : mapping
+        The features that speak most against the applicant, with a sentence for each (:meth:`FeatureModel.lowered_by`).
+        It is empty if they are not known any more, or if there are none.
+    """
     kind = verdict.rule
     if verdict.decision == "accept":
         return []
@@ -188,23 +214,25 @@ def applicant_principal_reasons(
         return [PrincipalReason("no_more_acceptances", "The planned number of applicants has been reached.")]
     if kind == CAP:
         full = f"The cap of {counted(rule.exposure_cap or 0, 'open case')} has been reached."
-        return [PrincipalReason("exposure_cap_reached", full)]
+        return [limit_reached("exposure_cap_reached", full, verdict)]
     money = Money() if rule.table.offers is None else rule.table.offers.money
     if kind == LOSS_CAP:
         cap = f"With this offer, open cases could lose more than {money.format(rule.exposure_cap_amount or 0.0)}."
-        return [PrincipalReason("exposure_cap_amount_reached", cap)]
+        return [limit_reached("exposure_cap_amount_reached", cap, verdict)]
     if kind in OVERALL:
-        return [PrincipalReason(f"{kind}_reached", overall_text(rule, kind, money))]
-    seen = _estimate(applicant)
-    short = f"{seen[0].upper()}{seen[1:]}. The minimum is {percent(min(verdict.threshold, cost))}."
-    reasons = [PrincipalReason("estimate_for_these_features", short)]
+        return [limit_reached(f"{kind}_reached", overall_text(rule, kind, money), verdict)]
+    reasons = [PrincipalReason(f"feature:{name}", text) for name, text in lowered_by.items()]
+    if not reasons:
+        seen = _estimate(applicant)
+        short = f"{seen[0].upper()}{seen[1:]}. The minimum is {percent(min(verdict.threshold, cost))}."
+        reasons.append(PrincipalReason("estimate_for_these_features", short))
+        if kind != LIMIT and applicant.n < 30:
+            few = f"Similar applicants have given only as much evidence as {count(applicant.n)} outcomes."
+            reasons.append(PrincipalReason("limited_experience_with_features", few))
     if kind == LIMIT:
         waiting = f"{count(applicant.pending)} acceptances of similar applicants have no outcome yet."
-        reasons.insert(0, PrincipalReason("exposure_limit_reached", waiting))
-    elif applicant.n < 30:
-        few = f"Similar applicants have given only as much evidence as {count(applicant.n)} outcomes."
-        reasons.append(PrincipalReason("limited_experience_with_features", few))
-    return reasons
+        reasons.insert(0, limit_reached("exposure_limit_reached", waiting, verdict))
+    return reasons[:MOST_REASONS]
 
 
 def what_would_change_applicant(rule: SegmentRule, applicant: Applicant, verdict: Verdict, cost: float) -> list[str]:

@@ -43,7 +43,6 @@ from lenience.service.domain.events import (
     read,
 )
 from lenience.service.domain.feature_cells import unknown_value_warnings
-from lenience.service.domain.feature_models import FeatureState
 from lenience.service.domain.feature_rule import (
     applicant_belief,
     applicant_principal_reasons,
@@ -62,11 +61,11 @@ from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.domain.state import realised_profit
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.domain.version_warnings import beyond_table_warnings
+from lenience.service.queries.applicant_explanation import NOT_EXPLAINED, explain_applicant, state_now
 from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import read_overall_use
-from lenience.service.storage.model_states import last_state, read_model_states
 from lenience.service.storage.monitored_rows import read_monitored
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.references import few, under
@@ -171,13 +170,7 @@ class Queries:
                     f"version {shown} of {name!r} does not decide by features, so it has no model to download",
                     code="no_feature_model",
                 )
-            if shown in record.learning:
-                known = read_model_states(connection, record, self.registry.model_states.get(record.id))
-                at, state = known.at, known.states[shown]
-            else:
-                at, text = last_state(connection, record.id, shown) or (0, None)
-                state = model.start({}) if text is None else model.restore(text)
-        assert isinstance(state, FeatureState)
+            at, state = state_now(connection, record, shown, model, self.registry.model_states.get(record.id))
         return ModelAnswer(name, shown, at, state.digest(), b64encode(state.rule.state()).decode())
 
     def decision(self, identity: str) -> DecisionView:
@@ -197,7 +190,14 @@ class Queries:
                 source = ImportedFrom(started.number, started.file, started.digest, first.position)
                 return _imported_view(row, name, chain.segment, first, history, notes.get(row.seq), source, monitored)
             version = self.registry.version(connection, chain.policy_id, row.version)
-        counts, verdict = stated_counts(first), stated_verdict(first)
+            counts, verdict = stated_counts(first), stated_verdict(first)
+            own = notes.get(row.seq)
+            inputs = None if own is None else own.details
+            explained = NOT_EXPLAINED
+            if version.feature_model is not None and inputs is not None:
+                record = self.registry.load(connection, name)
+                known = self.registry.model_states.get(record.id)
+                explained = explain_applicant(connection, record, version, first, inputs, known)
         rule = version.rules[chain.segment]
         cost = rule.break_even if first.offer is None else first.offer.cost
         applicant = first.applicant
@@ -207,10 +207,9 @@ class Queries:
             changes = what_would_change(rule, counts, verdict, first.offers)
         else:
             value, continuing = None, None
-            principal = applicant_principal_reasons(rule, applicant, verdict, cost)
-            changes = what_would_change_applicant(rule, applicant, verdict, cost)
-        own = notes.get(row.seq)
-        features = None if own is None or own.details is None else msgspec.json.decode(own.details)
+            principal = applicant_principal_reasons(rule, applicant, verdict, cost, explained.lowered_by)
+            changes = [*explained.changes, *what_would_change_applicant(rule, applicant, verdict, cost)]
+        features = None if inputs is None else msgspec.json.decode(inputs)
         return DecisionView(
             id=identity,
             policy=name,
@@ -241,6 +240,8 @@ class Queries:
             value=value,
             value_of_continuing=continuing,
             would_have_changed=changes,
+            contributions=explained.contributions,
+            contributions_at=explained.at,
             shadows=[
                 ShadowView(
                     shadow.version,
@@ -507,6 +508,8 @@ def _imported_view(
         value=None,
         value_of_continuing=None,
         would_have_changed=[],
+        contributions=[],
+        contributions_at=None,
         shadows=[],
         reference=None if personal is None else personal.reference,
         features=None if personal is None or personal.details is None else msgspec.json.decode(personal.details),

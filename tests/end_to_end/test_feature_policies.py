@@ -53,7 +53,10 @@ def test_a_fitted_policy_is_served_and_downloaded(served: Served, client: Client
     assert {one["feature"] for one in explained["contributions"]} == {"income", "region"}
     rejection = client.decide("fitted", features={"income": 0, "region": "n"})
     assert {"code": "feature:income", "text": "Your income is too low."} in rejection["principal_reasons"]
-    assert "Your income is too low." in http.get(f"/decisions/{rejection['id']}").text
+    rejected = http.get(f"/decisions/{rejection['id']}").text
+    assert "Your income is too low." in rejected
+    assert "applicants above the break-even" in rejected
+    assert "applicants above the break-even" not in page
     client.erase(decision["id"])
     assert "What the features say" not in http.get(f"/decisions/{decision['id']}").text
     client.create_policy({**SPEC, "name": "plain"})

@@ -190,30 +190,26 @@ def test_with_offers(tmp_path: Path) -> None:
     engine.close()
 
 
-def test_the_model_now_explains_if_the_state_that_decided_is_gone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gone", [False, True])
+def test_the_model_now_explains_if_the_state_that_decided_is_gone(tmp_path: Path, gone: bool) -> None:
     engine = Engine(sqlite_file(tmp_path))
     make(engine)
     first, second = (decide(engine, RICH)["id"] for _ in range(2))
     engine.outcome(first, "failure")
     rejection = decide(engine, POOR)
     engine.outcome(second, "failure")
+    if gone:  # the state after both labels is stored, so the one between them is not
+        engine.erase(second)
     engine.erase(first)
-    assert engine.queries.decision(rejection["id"]).contributions_at == "decision"
-    engine.close()
-    engine = Engine(sqlite_file(tmp_path))
-    make(engine)
-    first, second = (decide(engine, RICH)["id"] for _ in range(2))
-    engine.outcome(first, "failure")
-    rejection = decide(engine, POOR)
-    engine.outcome(second, "failure")
-    engine.erase(second)
-    engine.erase(first)  # the state after both is stored, the one between them is not
     view = engine.queries.decision(rejection["id"])
-    assert view.contributions_at == "now"
-    now = rule_now(engine).explain(POOR).contributions
-    assert [one.log_odds for one in view.contributions] == [pytest.approx(one.log_odds) for one in now]
-    assert codes(view.principal_reasons)[0] == "estimate_for_these_features"
-    assert not any(text.startswith("Accept with") for text in view.would_have_changed)
+    now = [one.log_odds for one in rule_now(engine).explain(POOR).contributions]
+    assert view.contributions_at == ("now" if gone else "decision")
+    assert ([one.log_odds for one in view.contributions] == pytest.approx(now, abs=1e-6)) == gone
+    if gone:
+        assert codes(view.principal_reasons)[0] == "estimate_for_these_features"
+        assert not any(text.startswith("Accept with") for text in view.would_have_changed)
+    else:
+        assert msgspec.to_builtins(view.principal_reasons) == rejection["principal_reasons"]
     assert engine.audit().findings == []
     engine.close()
 

@@ -353,4 +353,4 @@ def test_the_example_of_the_document_runs(served: Served) -> None:
         example.replace("cards", "example").replace("http://127.0.0.1:8000", served.url).replace(', key="lk_…"', "")
     )
     exec(compile(example, "docs/service.md", "exec"), names)
-    assert names["decision"]["segment"] == "young"
+    assert names["decision"]["segment"] == "score below 600"

@@ -134,7 +134,7 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
             ("keys", "create", "--label", "a", "--role", "read", "--days", "inf"),
             "--days",
         ),
-        (("keys", "add"), "No such command 'add'. The commands are create, list, revoke, rotate-secret."),
+        (("keys", "add"), "No such command 'add'. The commands are create, list, log-key, revoke, rotate-secret."),
         (("audit", "--database", os.path.dirname(__file__)), "is a folder"),
         (("fit", "none.csv", "--segment", "a", "--accepted", "b", "--outcome", "c", "--cost", "2"), "--discount"),
         (("simulate", "--cost", "0.8", "--policy", "best"), "--policy"),

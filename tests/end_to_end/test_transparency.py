@@ -36,12 +36,13 @@ def test_a_decision_is_verified_offline(client: Client, key_file: Path, run: Run
     proof.write_text(json.dumps(client.proof(decision["id"])))
     code, out, _ = run("verify", str(proof), "--log-key", str(key_file), "--json")
     shown = json.loads(out)
-    assert (code, shown["valid"], shown["decision"], shown["choice"]) == (0, True, decision["id"], "accept")
+    assert (code, shown["valid"], shown["decision"], shown["choice"]) == (0, True, decision["id"], decision["decision"])
     assert shown["reference"] == "application 17"
     code, out, _ = run("verify", str(proof), "--log-key", key_file.read_text().strip())  # the key itself
     assert (code, decision["id"] in out) == (0, True)
 
-    changed = proof.read_text().replace("accept", "reject")
+    changed = proof.read_text().replace('\\"version\\":1', '\\"version\\":2')
+    assert changed != proof.read_text()
     (tmp_path / "changed.json").write_text(changed)
     code, out, _ = run("verify", str(tmp_path / "changed.json"), "--log-key", str(key_file), "--json")
     assert (code, json.loads(out)["valid"]) == (1, False)

@@ -18,11 +18,8 @@ from lenience import (
     MixtureBelief,
     Offer,
     Offers,
-    Segment,
-    Segments,
     evaluate,
 )
-from lenience.analysis.fairness import segment_fates
 from lenience.core.protocols import offer_acceptance_at
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
 from lenience.solvers.offers.delayed import solve_delayed_offers
@@ -538,7 +535,5 @@ def test_a_single_offer_with_late_labels_is_the_problem_with_one_cost() -> None:
 
 def test_features_that_need_one_break_even_say_so() -> None:
     objective = Discounted(offers=NINE, discount=0.9)
-    with rejected("objective", "unsupported_offers"):
-        segment_fates(Segments([Segment("a", 0.5, objective, Belief(2, 1))]).solve())
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)

@@ -20,8 +20,12 @@ def compiled(function: Function) -> Function:
 
 
 def exactly_compiled(function: Function) -> Function:
-    """Compile a kernel with strict arithmetic, which double-double numbers need."""
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    """Compile a kernel with strict arithmetic, which double-double numbers and portable states need.
+
+    The option must be given even though it is the default: a kernel without it takes over the option of the first
+    kernel that calls it, so that its rounding would depend on which one is compiled first.
+    """
+    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=False)(function))
 
 
 def as_python(function: Function) -> Function:

@@ -190,6 +190,7 @@ def replay(
 
     Examples
     --------
+    >>> from lenience import Discounted
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(300, 3))
     >>> y = rng.random(300) < 1 / (1 + np.exp(-2 * X[:, 0]))
@@ -320,6 +321,7 @@ def replay(
 def late(objective: ReplayObjective, label_delay: float) -> Delayed:
     """Return a discounted objective whose outcomes come late, by an average of ``label_delay`` arrivals.
 
+    >>> from lenience import Discounted
     >>> late(Discounted(0.8, 0.99), 20).discount
     0.99
     """

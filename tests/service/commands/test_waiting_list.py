@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import update
 
 from engines import SQLITE, Engine
 from lenience.service.commands.again import DecideAgain
+from lenience.service.domain.feature_rule import decide_applicant
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import Conflict, NotFound
 from lenience.service.domain.receipts import make_sender
+from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.storage import schema
 from serving import OFFERS
 
@@ -145,3 +148,37 @@ def test_the_audit_notices_a_waiting_decision_that_was_changed(engine: Engine) -
     assert waiting["id"] in finding.where
     with engine.store.write() as connection:
         connection.execute(update(schema.decision).where(row).values(status=schema.WAITING))
+
+
+@SQLITE
+def test_applicants_with_features_wait_and_are_decided_again_by_their_features(engine: Engine) -> None:
+    columns = [{"name": "income", "minimum": 0, "maximum": 100}]
+    objective = {"type": "discounted", "cost": 0.5, "discount": 0.99}
+    engine.create(segments=[], objective=objective, model={"type": "logistic", "columns": columns}, **CAPPED)
+    first = engine.decide(None, features={"income": 80}, reference="first")
+    second = engine.decide(None, features={"income": 90}, reference="second")
+    third = engine.decide(None, features={"income": 70})
+    assert [each["decision"] for each in (first, second, third)] == ["accept", "wait", "wait"]
+    assert [entry.accepts for entry in engine.queries.waiting("cards", None, 10).waiting] == [None, None]
+    engine.outcome(first["id"], "success")
+    new = again(engine, second["id"])
+    assert new["decision"] == "accept"
+    assert engine.queries.decision(new["id"]).features == {"income": 90}
+    engine.erase(third["id"])
+    with pytest.raises(Conflict) as refused:
+        again(engine, third["id"])
+    assert refused.value.code == "features_erased"
+    assert engine.audit().whole
+
+
+@pytest.mark.parametrize(("waiting_list", "decision"), [(True, "wait"), (False, "reject")])
+def test_an_exposure_limit_of_a_model_makes_applicants_wait(waiting_list: bool, decision: str) -> None:
+    # An estimate between the minimum and the break-even that is rejected: too many similar ones are pending.
+    made = SimpleNamespace(n=9.0, mean=0.6, discount=0.9, pending=4.0, threshold=0.5, propensity=0.0, accepted=False)
+    model = SimpleNamespace(decide=lambda *_: made, objective=SimpleNamespace(horizon=None, cost=0.7))
+    rule = SimpleNamespace(exposure_cap=None, exposure_cap_amount=None, overall=None, waiting_list=waiting_list)
+    rule.with_waiting_list = lambda verdict: SegmentRule.with_waiting_list(cast(SegmentRule, rule), verdict)
+    verdict, _ = decide_applicant(
+        cast(Any, rule), cast(Any, model), cast(Any, None), None, cast(Any, None), Counts(), 0.5, ()
+    )
+    assert (verdict.rule, verdict.decision) == ("exposure_limit", decision)

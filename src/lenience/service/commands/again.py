@@ -79,6 +79,14 @@ class DecideAgain(Decide):
             detail = f"the decision {self.waiting} is {state.status}, not waiting"
             raise Conflict(detail, code="decision_not_waiting")
         self.requests = [self._request(ledger, state)]
+        record = ledger.registry.known(self.policy)
+        assert record is not None
+        if record.ruling().feature_model is not None and self.requests[0].features is None:
+            raise Conflict(
+                f"the features of the decision {self.waiting} are erased, so it cannot be decided again",
+                code="features_erased",
+            )
+        self._tidy(record)
         self._note_attributes(ledger)
         answer = Decide.run(self, ledger)
         state.status, state.changed = schema.REPLACED, True

@@ -487,13 +487,13 @@ class DecisionEntry(msgspec.Struct, frozen=True):
 
 
 class WaitingEntry(msgspec.Struct, frozen=True):
-    """A waiting individual, and whether it would be accepted now."""
+    """A waiting individual, and whether it would be accepted now: null if that depends on its features."""
 
     id: str
     segment: str
     rule: str
     waiting_since: str
-    accepts: bool
+    accepts: bool | None
     offer: OfferAnswer | None
     reference: str | None
 

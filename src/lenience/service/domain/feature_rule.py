@@ -82,8 +82,8 @@ def decide_applicant(
     if verdict.decision == "accept":
         held = _held(rule, counts, verdict.offer, bool(choices) and not fitting, use)
         if held is not None:
-            verdict = rule.with_waiting_list(verdict._replace(decision="reject", rule=held, probability=0.0))
-    return verdict, applicant
+            verdict = verdict._replace(decision="reject", rule=held, probability=0.0)
+    return rule.with_waiting_list(verdict), applicant
 
 
 def _fitting(rule: SegmentRule, counts: Counts, choices: Sequence[Offer], use: OverallUse | None) -> Sequence[Offer]:

@@ -287,8 +287,10 @@ class Queries:
             chain, first = by_chain[row.chain_id], read(row.body)
             assert isinstance(first, Decided)
             rule = None if version is None else version.rules.get(chain.segment)
-            accepts = False
-            if rule is not None and (first.offers or not rule.needs_offer):
+            accepts: bool | None = False
+            if version is not None and version.feature_model is not None:
+                accepts = None  # it depends on the applicant's features and on who is pending
+            elif rule is not None and (first.offers or not rule.needs_offer):
                 counts = Counts(*chain[6:12])
                 counts = with_open_loans(counts, decode_open_loans(chain.open_loans), version.number if version else 0)
                 accepts = rule.decide(counts, 1.0, first.offers, use).decision == "accept"

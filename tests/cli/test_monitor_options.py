@@ -122,9 +122,10 @@ def test_replay_reports_acceptance_of_those_who_succeed(run: Run, loans: str) ->
     always = [row for row in rows if row["policy"] == "always"]
     assert all(row["acceptance"]["value"] == 1.0 for row in always)
     assert sum(row["arrivals"] for row in always) == 80
-    code, _, err = run("replay", loans, "--outcome", "known", "--features", "score,sex", *GOAL)
-    assert code == 2
-    assert "--decide-by-protected" in err
+    for features in (("--features", "score,sex"), ()):  # without --features, all columns are features
+        code, _, err = run("replay", loans, "--outcome", "known", *features, *GOAL)
+        assert code == 2
+        assert "--decide-by-protected" in err
 
 
 def test_a_log_is_measured_for_the_policy_and_for_the_proposal(run: Run, loans: str) -> None:

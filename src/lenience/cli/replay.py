@@ -122,7 +122,6 @@ def replay(
     from lenience.core.errors import InputError
     from lenience.core.formatting import counted, percent, percents
     from lenience.core.offer_rows import OfferRows
-    from lenience.core.protected_attributes import describe_consent, protected_among
     from lenience.core.validation import real
     from lenience.files.table import from_openml, read_table
     from lenience.reports.replay_report import (
@@ -170,14 +169,7 @@ def replay(
             data_table = read_table(
                 data, outcome, chosen, group, success, economics, failure, pending, time_column, dates, sheet, monitor
             )
-    protected = protected_among(data_table.columns)
-    if protected and not decide_by_protected:
-        names = ", ".join(protected)
-        click.echo(
-            f"Warning: {describe_consent(protected)} To leave {names} out and measure fairness by it, use --monitor; "
-            "to confirm it, use --decide-by-protected.",
-            err=True,
-        )
+    check_protected("--features", data_table.columns, monitor, decide_by_protected)  # also if all columns are features
     stakes, offered = data_table.stakes, None
     if stakes is not None:
         population = stakes.offers(money.currency)

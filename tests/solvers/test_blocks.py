@@ -170,3 +170,11 @@ def test_small_estimates_are_nearly_exact(
     for m in range(6):
         value = float(np.interp(m, solution.pending, solution.values))
         assert value == pytest.approx(proved.value(prior, m).midpoint, rel=3e-4)
+
+
+def test_the_grid_of_pending_blocks_reaches_any_number() -> None:
+    for most in (1e3, 1e12, 2.3e23):
+        nodes = pending_grid(most)
+        assert nodes[-1] >= most
+        assert nodes.size < 2_000
+        assert np.all(np.diff(nodes) > 0.0)

@@ -140,7 +140,8 @@ def pending_grid(most: float) -> NDArray[np.float64]:
     nodes = [0.0, 1.0, 2.0]
     while nodes[-1] < most:
         node = nodes[-1]
-        nodes.append(node + (1.0 if node < DENSE else max(1.0, math.floor((GROWTH - 1.0) * node))))
+        # NumPy's floor stays a float. That of math would be an integer, which overflows at huge numbers.
+        nodes.append(node + (1.0 if node < DENSE else max(1.0, np.floor((GROWTH - 1.0) * node))))
     return np.array(nodes)
 
 

@@ -13,7 +13,7 @@ demo: $(READY)
 	$(BIN)/lenience demo
 
 test: check
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 3 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff check .

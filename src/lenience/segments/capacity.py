@@ -290,10 +290,10 @@ def capacity_price(
 
     >>> from lenience import Offers
     >>> loans = Offers(amount=[500, 5000], cost=[0.8, 0.7], currency="$")
-    >>> timed = Discounted(offers=loans, arrivals=1200, discount_rate=0.1)
-    >>> result = capacity_price(Segments.of({"a": 1.0}, timed, Belief(9, 7)), loss=300_000)
+    >>> timed = Discounted(offers=loans, arrivals=120, discount_rate=0.1)
+    >>> result = capacity_price(Segments.of({"a": 1.0}, timed, Belief(9, 7)), loss=30_000)
     >>> round(result.price, 2), round(result.value.upper)
-    (0.31, 1044699)
+    (0.3, 100866)
 
     A capacity that suffices for all has no price:
 

@@ -113,7 +113,7 @@ def named(table: Any, row: Any) -> str:
 
 
 def some(rows: Any, engine: Engine, most: int) -> list[Any]:
-    """At most this many rows spread over the table; the audit is the same code on PostgreSQL, so two are enough there."""
+    """At most this many rows, spread over the table. PostgreSQL runs the same audit, so two are enough there."""
     return list(rows[:: -(-len(rows) // (most if engine.store.sqlite else 2))])
 
 

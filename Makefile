@@ -7,7 +7,7 @@ BENCH_READY := .venv/.bench-ready
 # The tests start many processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check quick bench mutants docs figures screenshots package clean
+.PHONY: demo test check quick bench mutants faults docs figures screenshots package clean
 
 demo: $(READY)
 	$(BIN)/lenience demo
@@ -36,6 +36,10 @@ bench: $(BENCH_READY)
 # Make faults on purpose and see whether a test notices: see benchmarks/mutants.
 mutants: $(READY)
 	$(BIN)/python -m benchmarks.mutants --sample 150 --minutes 60
+
+# Run the engine on a disk and a clock that fail on purpose: see tests/faults.
+faults: $(READY)
+	$(BIN)/python -m tests.faults --minutes 10 --processes 2
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -10,11 +10,14 @@ import msgspec
 import pytest
 from sqlalchemy import text
 
-from engines import Engine
+from engines import SQLITE, Engine
 from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.seal import SealLog
 from lenience.service.domain.clock import iso_time, now
+from lenience.service.domain.events import read
 from lenience.service.domain.problems import NotFound, Unavailable
 from lenience.service.domain.receipts import CommandAnswer, Sender, make_sender
+from lenience.service.domain.signed_note import SigningKey
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.writer import QueuedCommand, Result, Writer
@@ -162,6 +165,29 @@ def test_a_clock_that_is_set_back_takes_no_decision_out_of_its_order(
     told = [record for record in caplog.records if "the clock was set back" in record.message]
     assert [record.levelname for record in told] == ["WARNING"]
     assert 3_590 < told[0].fields["seconds"] < 3_700  # type: ignore[attr-defined]
+
+
+@SQLITE
+@pytest.mark.parametrize("last", ["outcome", "checkpoint"])
+def test_a_clock_that_is_set_back_before_a_start_takes_no_event_out_of_its_order(engine: Engine, last: str) -> None:
+    """Also if the newest time in the log is not that of a decision."""
+    engine.create()
+    accepted = engine.decide()["id"]
+    engine.writer.close()
+    later = now() + 3_600_000_000
+    engine.writer = Writer(engine.store, engine.registry, clock=lambda: later)
+    if last == "outcome":
+        engine.outcome(accepted, "success")
+    else:
+        engine.writer.call(SealLog(SigningKey.create()))
+    engine.writer.close()
+    engine.writer = Writer(engine.store, engine.registry)  # the clock was set back meanwhile
+    engine.correct(accepted, "failure") if last == "outcome" else engine.outcome(accepted, "success")
+    with engine.store.read() as connection:
+        newest = [read(body) for body in connection.execute(text("SELECT body FROM event ORDER BY rowid")).scalars()][
+            -1
+        ]
+    assert newest.at >= later
 
 
 def test_a_closed_writer_refuses(engine: Engine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -17,6 +18,8 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 def migrate(connection: Connection, revision: str = "head") -> None:
     """Run the missing migrations inside the transaction of this connection."""
+    if revision_of(connection) == newest():
+        return
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
@@ -24,7 +27,7 @@ def migrate(connection: Connection, revision: str = "head") -> None:
 
 def newest() -> str:
     """Return the revision that this software needs."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
+    head = _scripts().get_current_head()
     assert head is not None
     return head
 
@@ -51,7 +54,7 @@ def refuse_others(connection: Connection, revision: str | None) -> None:
 
 def refuse_newer(revision: str | None, name: str) -> None:
     """Raise InputError if a newer version of the software wrote the database."""
-    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+    known = {script.revision for script in _scripts().walk_revisions()}
     if revision is not None and revision not in known:
         raise InputError.because(
             f"has schema {revision}, which this version of lenience does not know",
@@ -61,6 +64,12 @@ def refuse_newer(revision: str | None, name: str) -> None:
             hint="A newer version wrote it. Install that version.",
             code="schema_mismatch",
         )
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    """Return the migrations. Alembic compiles each file anew whenever it lists them."""
+    return ScriptDirectory.from_config(_config())
 
 
 def _config() -> Config:

@@ -24,6 +24,7 @@ from queue import Empty, SimpleQueue
 from sqlalchemy import func, select
 
 from lenience.service.domain.clock import now
+from lenience.service.domain.events import readable_event
 from lenience.service.domain.identity import time_after
 from lenience.service.domain.problems import (
     Conflict,
@@ -117,7 +118,7 @@ class Writer:
 
     @property
     def silence(self) -> float:
-        """The seconds between the newest decision and now, or 0 if there is no decision."""
+        """The seconds between the newest time in the log and now, or 0 if the log is empty."""
         return (self._clock() - self._latest) / 1e6 if self._latest else 0.0
 
     def close(self) -> None:
@@ -257,10 +258,18 @@ class Writer:
 
 
 def _last_time(store: Store) -> int:
-    """Return the time of the newest decision, because the clock may have been set back before this start."""
+    """Return the newest time in the log, because the clock may have been set back before this start.
+
+    The newest decision is not enough: an outcome or a signed checkpoint may be later than every decision.
+    """
+    chains, events, checkpoints = schema.chain, schema.event, schema.log_checkpoint
+    last = (events.c.chain_id == chains.c.id) & (events.c.seq == chains.c.length)
     with store.read() as connection:
         newest = connection.execute(select(func.max(schema.decision.c.id))).scalar_one()
-    return 0 if newest is None else time_after(newest)
+        bodies = connection.execute(select(events.c.body).join(chains, last)).scalars()
+        times = [event.at for event in map(readable_event, bodies) if event is not None]
+        signed = connection.execute(select(func.max(checkpoints.c.at))).scalar_one()
+    return max(0 if newest is None else time_after(newest), signed or 0, *times)
 
 
 def _stored_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tuple[str, CommandAnswer]]:

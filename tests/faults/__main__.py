@@ -1,0 +1,128 @@
+"""Run schedules until one fails: ``python -m tests.faults --minutes 5``."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the modules of the tests import each other by their short names
+
+from faults import sabotage
+from faults.machine import Machine
+from faults.schedule import ScheduleResult, Simulator
+
+
+def main() -> int:
+    """Run the command, and return its exit code: 1 if a schedule failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=main.__doc__)
+    parser.add_argument("--seed", type=int, default=None, help="the first seed (by default a new one each time)")
+    parser.add_argument("--schedules", type=int, default=None, help="how many schedules; by default 1 with --seed")
+    parser.add_argument("--minutes", type=float, default=None, help="stop after this time")
+    parser.add_argument("--processes", type=int, default=1, help="how many processes run schedules")
+    parser.add_argument("--every-step", action="store_true", help="kill the first process at each of its steps")
+    parser.add_argument("--sabotage", choices=[each.__name__ for each in sabotage.ALL], help="break the engine first")
+    options = parser.parse_args()
+    limited = options.schedules is not None or options.minutes is not None
+    most = options.schedules if limited else 1 if options.seed is not None else 500
+    first = time.time_ns() // 1000 % 10**9 if options.seed is None else options.seed
+    until = None if options.minutes is None else time.monotonic() + 60 * options.minutes
+    began, totals, failed = time.monotonic(), Counter[str](), 0
+    if options.processes > 1:
+        context = multiprocessing.get_context("spawn")
+        with context.Pool(options.processes) as pool:
+            jobs = [
+                Job(first + i, most, until, options.every_step, options.processes, options.sabotage)
+                for i in range(options.processes)
+            ]
+            for counts, results in pool.imap_unordered(run_all, jobs):
+                totals.update(counts)
+                failed += sum(report(result) for result in results)
+    else:
+        counts, results = run_all(Job(first, most, until, options.every_step, 1, options.sabotage))
+        totals.update(counts)
+        failed = sum(report(result) for result in results)
+    seconds, cpu = time.monotonic() - began, totals.pop("cpu_ms", 0) / 1000
+    count = max(totals["schedules"], 1)
+    print(f"{', '.join(f'{number:,} {name}' for name, number in totals.items())}; first seed {first}")
+    print(f"{60 * count / seconds:,.0f} schedules a minute, {1000 * cpu / count:.0f} ms of CPU each")
+    return 1 if failed else 0
+
+
+class Job(NamedTuple):
+    """The share of one process."""
+
+    first: int  # seed
+    most: int | None  # schedules of all processes together
+    until: float | None
+    every_step: bool
+    parts: int  # processes
+    sabotage: str | None
+
+
+def run_all(job: Job) -> tuple[Counter[str], list[ScheduleResult]]:
+    """Run the share of one process, and return counts and the schedules that failed."""
+    totals, failures = Counter[str](), list[ScheduleResult]()
+    machine = Machine()
+    broken = next((each for each in sabotage.ALL if each.__name__ == job.sabotage), nullcontext)
+    with machine.installed():
+        simulator = Simulator(machine)
+        began = time.process_time()
+        for result in schedules(simulator, job, broken):
+            totals.update(
+                schedules=1,
+                operations=result.operations,
+                acknowledged=result.acknowledged,
+                kills=result.kills,
+                power_losses=result.power_losses,
+                **{f"{kind}_faults": number for kind, number in result.failed.items()},
+            )
+            if result.violations:
+                failures.append(result)
+                print(f"seed {result.seed} failed", file=sys.stderr, flush=True)
+        totals["cpu_ms"] = int(1000 * (time.process_time() - began))
+    return totals, failures
+
+
+def schedules(simulator: Simulator, job: Job, broken: Callable[[], Any]) -> Iterator[ScheduleResult]:
+    """Run schedules, as many or as long as wanted. A broken engine is run until it is found."""
+    seed, last = job.first, None if job.most is None else job.first + job.most
+    while last is None or seed < last:
+        step: int | None = None
+        steps = 0
+        while step is None or step <= steps:
+            if job.until is not None and time.monotonic() >= job.until:
+                return
+            with broken():
+                result = simulator.run(seed, kill_at=step)
+            yield result
+            if job.sabotage and result.violations:
+                return
+            if step is None:
+                steps = result.first_steps if job.every_step else 0
+            step = (step or 0) + 1
+        seed += job.parts
+
+
+def report(result: ScheduleResult) -> int:
+    """Print what failed, and how to run it again."""
+    killed = "" if result.kill_at is None else f" with its first process killed at step {result.kill_at}"
+    print(f"\nseed {result.seed}{killed}: {len(result.violations)} violations")
+    for violation in list(dict.fromkeys(result.violations))[:10]:
+        print(f"  {violation[:400]}")
+    print(f"  again: python -m tests.faults --seed {result.seed}{' --every-step' if killed else ''}")
+    return 1
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != "0":  # the order of sets decides the order of some statements
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", "tests.faults", *sys.argv[1:]])
+    sys.exit(main())

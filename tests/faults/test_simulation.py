@@ -1,0 +1,44 @@
+"""The simulation finds engines that are broken, repeats a seed exactly, and finds nothing wrong with the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from faults import sabotage
+from faults.machine import Machine
+from faults.schedule import Simulator
+
+FEW = range(1_000, 1_030)
+QUICKLY_FOUND = 60  # schedules that must find a broken engine; most need one or two
+# Two kinds of fault need several hundred schedules: python -m tests.faults --sabotage NAME.
+SLOWLY_FOUND = {"publishing_checkpoints_before_the_commit", "keeping_beliefs_of_failed_commits"}
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Simulator]:
+    machine = Machine()
+    with machine.installed():
+        yield Simulator(machine)
+
+
+def test_the_engine_withstands_faults(simulator: Simulator) -> None:
+    results = [simulator.run(seed) for seed in FEW]
+    assert {result.seed: result.violations for result in results if result.violations} == {}
+    assert sum(result.acknowledged for result in results) > 80
+    assert sum(result.kills for result in results) > 10
+    assert sum(result.power_losses for result in results) > 5
+    assert sum(sum(result.failed.values()) for result in results) > 5
+
+
+def test_a_seed_gives_the_same_schedule(simulator: Simulator) -> None:
+    first = [simulator.run(seed).digest for seed in range(3)]
+    assert [simulator.run(seed).digest for seed in range(3)] == first
+    assert len(set(first)) == 3
+
+
+@pytest.mark.parametrize("broken", [each for each in sabotage.ALL if each.__name__ not in SLOWLY_FOUND])
+def test_a_broken_engine_is_found(simulator: Simulator, broken: sabotage.Sabotage) -> None:
+    with broken():
+        assert any(simulator.run(seed).violations for seed in range(QUICKLY_FOUND))

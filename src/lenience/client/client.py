@@ -280,6 +280,42 @@ class Client:
         """
         return self._get(f"/v1/policies/{_part('name', name)}", {} if version is None else {"version": version})
 
+    def report(self, policy: str, version: int | None = None) -> Json:
+        """Return how a version of a policy does, over its latest decisions.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        version : int, optional
+            The version; by default the live one, or the newest if none is live.
+
+        Returns
+        -------
+        dict
+            Expected and actual success rates by band, regions without outcomes, and for a model that decides by
+            features the effect of each feature and whether its values have changed.
+        """
+        query = {} if version is None else {"version": version}
+        return self._get(f"/v1/policies/{_part('policy', policy)}/report", query)
+
+    def shadows(self, policy: str) -> list[Json]:
+        """Compare the shadow versions of a policy with the active one.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+
+        Returns
+        -------
+        list of dict
+            For each shadow version, on how many decisions both agree, the difference in expected profit with an
+            interval, what known outcomes show, and a verdict.
+        """
+        shadows: list[Json] = self._get(f"/v1/policies/{_part('policy', policy)}/shadows")["shadows"]
+        return shadows
+
     def decide(
         self,
         policy: str,

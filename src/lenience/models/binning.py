@@ -11,6 +11,8 @@ Bands are cut at given edges or at quantiles (equal shares). Edges may come from
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
@@ -174,6 +176,20 @@ def bin_by_quantiles(scores: ArrayLike, bands: int) -> Binning:
     values = np.asarray(scores, dtype=np.float64)
     edges = np.unique(np.quantile(values, np.arange(1, count) / count))
     return Binning(tuple(edge for edge in edges.tolist() if values.min() < edge <= values.max()))
+
+
+def round_edges(edges: Sequence[float], values: ArrayLike) -> list[float]:
+    """Round edges to a hundredth of the range of most values, to whole numbers if all values are whole.
+
+    >>> round_edges((612.4, 655.75, 655.8), [540, 600, 780]), round_edges((0.12345, 0.2), [0.05, 0.45])
+    ([612.0, 656.0], [0.123, 0.2])
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    low, high = np.quantile(numbers, [0.05, 0.95])
+    digits = -math.floor(math.log10((high - low) / 100)) if high > low else 0
+    if np.all(np.mod(numbers, 1) == 0):
+        digits = min(digits, 0)
+    return sorted({round(edge, digits) for edge in edges})
 
 
 def monotone(binning: Binning, labels: ArrayLike, successes: ArrayLike, rising: bool = True) -> Binning:

@@ -17,7 +17,7 @@ from lenience.core.belief import Belief
 from lenience.dashboard.figures.boundary import picture, sparkline
 from lenience.dashboard.pages.decisions import references
 from lenience.dashboard.pages.overview import attention, read_overview
-from lenience.dashboard.pages.policy import _by_group, compare
+from lenience.dashboard.pages.policy import _by_group
 from lenience.dashboard.read_models import audits
 from lenience.dashboard.read_models import time_buckets as windows
 from lenience.dashboard.read_models.belief_history import belief_path
@@ -231,17 +231,6 @@ def test_pictures_are_drawn_for_every_kind_of_policy(engine: Engine) -> None:
             assert "nan" not in drawn.lower()
         assert "svg" in sparkline(shown, paths[segment])
         assert (str(drawn).count("limit-") > 0) == (name == "late")
-
-
-def test_a_shadow_is_compared_with_what_was_decided(engine: Engine) -> None:
-    engine.create(segments=["a"])
-    engine.create(segments=["a"], objective={"type": "discounted", "cost": 0.99, "discount": 0.5}, activate=False)
-    engine.state("cards", "shadow", 2)
-    for _ in range(4):
-        engine.decide("a")
-    with engine.store.read() as connection:
-        (found,) = compare(connection, _standing(engine))
-    assert (found.version, found.decisions, found.same, found.stricter, found.laxer) == (2, 4, 0, 4, 0)
 
 
 def test_what_an_audit_found_is_there_for_all_processes(

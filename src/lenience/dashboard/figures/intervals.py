@@ -1,4 +1,4 @@
-"""Small charts for a row of a table: the success rate before and after the segment's own outcomes."""
+"""Small charts for a row of a table: a success rate with its interval, next to another rate."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from lenience.core.belief import Belief
 from lenience.core.formatting import percent
 from lenience.models.protocol import Shrinkage
 from lenience.reports.canvas import Canvas
+from lenience.service.domain.calibration_bands import CalibrationBand
 
 
 def shrinkage_bar(row: Shrinkage) -> Markup:
@@ -25,6 +26,21 @@ def shrinkage_bar(row: Shrinkage) -> Markup:
         canvas.line([(row.own_rate, 0.0), (row.own_rate, 1.0)], "own", f"Own outcomes: {percent(row.own_rate)}")
     canvas.dot((row.belief.mean, 0.5), "chosen", f"Estimate: {text}", 3.5)
     return canvas.drawn(f"Estimate for {row.cell}", text, "bar")
+
+
+def calibration_bar(band: CalibrationBand) -> Markup | None:
+    """Draw the actual success rate of a band with its interval, and the expected rate as a tick; None if not known."""
+    if band.interval is None or band.actual is None or band.expected is None:
+        return None
+    canvas = Canvas(200, 26, (0, 1), (0, 1), margins=(1, 6, 1, 6))
+    canvas.add(f'<line class="axis faint" x1="6" x2="194" y1="{canvas.y(0.5)}" y2="{canvas.y(0.5)}"/>')
+    low, high = percent(band.interval.lower, 0), percent(band.interval.upper, 0)
+    text = f"{percent(band.actual)} succeeded, between {low} and {high} in the long run"
+    canvas.box(band.interval.lower, band.interval.upper, 0.18, 0.82, "belief", text)
+    canvas.line([(band.expected, 0.0), (band.expected, 1.0)], "own", f"Expected: {percent(band.expected)}")
+    canvas.dot((band.actual, 0.5), "chosen", text, 3.5)
+    title = f"Applicants expected to succeed with {percent(band.low, 0)} to {percent(band.high, 0)}"
+    return canvas.drawn(title, f"{text}; {percent(band.expected)} expected", "bar")
 
 
 def within(belief: Belief) -> tuple[float, float]:

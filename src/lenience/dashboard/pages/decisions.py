@@ -100,15 +100,20 @@ async def show(identity: DecisionId, request: Req) -> Response[bytes]:
     """Show one decision with its explanation and its history."""
     service: Service = request.app.state.service
 
-    def ask() -> tuple[DecisionView, Money | None]:
+    def ask() -> tuple[DecisionView, Money | None, dict[str, str] | None]:
         decision = service.queries.decision(identity)
         offers = decided_offers(service, [identity])
         money = offers[identity].money if identity in offers else None
-        return decision, money
+        return decision, money, _units(service, decision)
 
-    decision, money = await service.ask(ask)
+    decision, money, units = await service.ask(ask)
     return page(
-        request, "decision.html", decision=decision, money=money, contributions=contributions_in_words(decision)
+        request,
+        "decision.html",
+        decision=decision,
+        money=money,
+        by_features=units is not None,
+        contributions=contributions_in_words(decision, units or {}),
     )
 
 
@@ -185,6 +190,16 @@ def decided_offers(service: Service, identities: list[str]) -> dict[str, Decided
             profit = realised_profit(row.status, row.amount, row.cost)
             offers[row.id] = DecidedOffer(money, row.amount, row.cost, profit)
     return offers
+
+
+def _units(service: Service, decision: DecisionView) -> dict[str, str] | None:
+    """Return the unit of each feature, or None if the version that decided does not decide by features."""
+    if not decision.policy_version:
+        return None
+    with service.store.read() as connection:
+        record = service.registry.load(connection, decision.policy)
+        model = service.registry.version(connection, record.id, decision.policy_version).feature_model
+    return None if model is None else {column.name: column.unit for column in model.encoding.columns}
 
 
 def _newest(connection: Connection, row: Any) -> int:

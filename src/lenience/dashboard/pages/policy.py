@@ -10,11 +10,13 @@ from litestar import Request, Response, get, post
 from litestar.params import Parameter
 from sqlalchemy import Connection, select, text
 
+from lenience.core.money import UNITS, Money
 from lenience.dashboard.figures import offers as offer_figure
 from lenience.dashboard.figures.boundary import picture, sparkline
+from lenience.dashboard.figures.intervals import calibration_bar
 from lenience.dashboard.read_models.accepted_offers import recent_offers
 from lenience.dashboard.read_models.belief_history import Step, belief_path
-from lenience.dashboard.read_models.calibration import read_calibration
+from lenience.dashboard.read_models.model_reports import ReportView, report_view
 from lenience.dashboard.read_models.policy_description import describe_limits, describe_objective, example_request
 from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus, read_policy_status
 from lenience.dashboard.read_models.profits import ProfitCache
@@ -25,11 +27,13 @@ from lenience.dashboard.short_names import without_features
 from lenience.service.commands.lifecycle import NEXT, ChangeState
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.clock import iso_time
-from lenience.service.domain.events import Decided, ImportStarted, State, StateChanged, VersionCreated, read
+from lenience.service.domain.events import ImportStarted, State, StateChanged, VersionCreated, read
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
+from lenience.service.domain.shadow_comparison import ShadowComparison
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
+from lenience.service.queries.shadow_versions import compare_shadows
 from lenience.service.storage import schema
 from lenience.service.storage.import_records import read_imports
 
@@ -38,7 +42,6 @@ VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6)]
 Segment = Annotated[str | None, Parameter(max_length=200)]
 MOST_PATHS = 40  # busiest segments whose paths are drawn behind the chosen one
 FEATURE = "feature:"  # prefix of the form fields that hold features
-COMPARED = 400  # decisions over which a shadow is compared with the active version
 
 
 class PolicyEvent(msgspec.Struct, frozen=True):
@@ -56,16 +59,6 @@ class SubmittedDecision(msgspec.Struct, frozen=True):
     error: str = ""
     field: str = ""
     before: DecisionEntry | None = None
-
-
-class ShadowComparison(msgspec.Struct, frozen=True):
-    """A shadow version compared with the active one, over the latest decisions of every segment."""
-
-    version: int
-    decisions: int
-    same: int
-    stricter: int  # the shadow would have rejected
-    laxer: int  # the shadow would have accepted
 
 
 @get("/policies/{name:str}", include_in_schema=False)
@@ -88,21 +81,26 @@ def filled_in(
     hand: SubmittedDecision | None = None,
 ) -> dict[str, Any]:
     """Return the values of the page."""
+    report = report_view(service, name, version)
     with service.store.read() as connection:
         status = read_policy_status(service, connection, name, version)
         if hand is not None and segment not in status.version.rules:
             segment = None  # it was typed into the form, not chosen in the address
+        compared = [] if version else compare_shadows(connection, status.record)
         return {
             "policy": status,
             "events": policy_events(connection, status),
             "imports": [one.view() for one in read_imports(connection, status.record.chain).values()],
-            "compared": [] if version else compare(connection, status),
+            "compared": compared,
+            "shadow_money": _money_of(compared),
             "objective": describe_objective(status.version.specification.objective),
             "limits": describe_limits(status),
             "sent": example_request(status.version.specification),
             "steps": steps_of(status),
             "hand": hand or SubmittedDecision(),
             "profit": profits.of(connection, status),
+            "report": report,
+            "bars": calibration_bars(report),
             **draw(connection, status, segment),
         }
 
@@ -117,11 +115,20 @@ async def live(
     profits: ProfitCache = request.app.state.profits
 
     def ask() -> dict[str, Any]:
+        report = report_view(service, name, version)
         with service.store.read() as connection:
             status = read_policy_status(service, connection, name, version)
             profit = profits.of(connection, status)
             drawn = draw(connection, status, segment)
-        return {"policy": status, "profit": profit, **drawn, "prospects": prospects.of(status.segments)}
+        ahead = prospects.of(status.segments)
+        return {
+            "policy": status,
+            "profit": profit,
+            "report": report,
+            "bars": calibration_bars(report),
+            **drawn,
+            "prospects": ahead,
+        }
 
     return part(request, "segments.html", **await service.ask(ask))
 
@@ -162,8 +169,18 @@ def draw(connection: Connection, policy: PolicyStatus, chosen: str | None) -> di
         "sparks": {segment.name: sparkline(segment, paths[segment.name]) for segment in [shown, *others]},
         "prospects": None,
         "groups": _by_group(policy.segments),
-        "calibration": read_calibration(connection, shown.chain) if policy.version.feature_model else [],
     }
+
+
+def calibration_bars(report: ReportView | None) -> list[Any]:
+    """Draw the bands of a report, None for a band without outcomes."""
+    return [] if report is None else [calibration_bar(band) for band in report.report.bands]
+
+
+def _money_of(compared: Sequence[ShadowComparison]) -> Money:
+    """Return how to show the profits of comparisons: in their currency, or in units of gain + loss."""
+    currency = next((one.currency for one in compared), None)
+    return UNITS if currency is None else Money(1.0, currency)
 
 
 def _by_group(segments: list[SegmentStatus]) -> list[tuple[str | None, list[SegmentStatus]]]:
@@ -199,30 +216,6 @@ def policy_events(connection: Connection, policy: PolicyStatus) -> list[PolicyEv
             continue
         events_shown.append(PolicyEvent(iso_time(event.at), event.actor, what))
     return events_shown
-
-
-def compare(connection: Connection, policy: PolicyStatus) -> list[ShadowComparison]:
-    """Compare each shadow version with the actual decisions, over the latest decisions."""
-    shadows = [version.number for version in policy.record.shadows]
-    if not shadows:
-        return []
-    tally = {number: [0, 0, 0, 0] for number in shadows}
-    events = schema.event
-    each = max(COMPARED // max(len(policy.segments), 1), 20)
-    for segment in policy.segments:
-        query = select(events.c.body).where(events.c.chain_id == segment.chain, events.c.about.is_(None))
-        for body in connection.execute(query.order_by(events.c.seq.desc()).limit(each)).scalars():
-            event = read(body)
-            if not isinstance(event, Decided):
-                continue
-            for shadow in event.shadows:
-                if shadow.version in tally:
-                    row = tally[shadow.version]
-                    row[0] += 1
-                    row[1] += shadow.decision == event.decision
-                    row[2] += shadow.decision == "reject" != event.decision
-                    row[3] += shadow.decision == "accept" != event.decision
-    return [ShadowComparison(number, *row) for number, row in tally.items()]
 
 
 HANDLERS = [show, live, change_state]

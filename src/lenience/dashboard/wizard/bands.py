@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from lenience.core.errors import InputError
 from lenience.dashboard.wizard.upload_table import connect, identifier, literal, names, table_of
-from lenience.models.binning import Binning, bin_by_quantiles
+from lenience.models.binning import Binning, bin_by_quantiles, round_edges
 from lenience.service.domain import limits
 from lenience.service.domain.feature_cells import OTHER, Feature
 
@@ -110,7 +109,7 @@ def _edges(path: Path, column: str, cut: Cut) -> list[float]:
         raise InputError.because("has no numbers to cut into bands", column, label=f"the column {column!r}")
     if isinstance(cut, tuple):
         return list(Binning(tuple(sorted(set(cut)))).edges)
-    edges = rounded(bin_by_quantiles(values, cut).edges, values)
+    edges = round_edges(bin_by_quantiles(values, cut).edges, values)
     edges = [edge for edge in edges if values.min() < edge <= values.max()]
     if not edges:
         raise InputError.because(
@@ -119,19 +118,6 @@ def _edges(path: Path, column: str, cut: Cut) -> list[float]:
             label=f"the column {column!r}",
         )
     return edges
-
-
-def rounded(edges: tuple[float, ...], values: Any) -> list[float]:
-    """Round edges to a hundredth of the range of most values, to whole numbers if all values are whole.
-
-    >>> rounded((612.4, 655.75, 655.8), [540, 600, 780]), rounded((0.12345, 0.2), [0.05, 0.45])
-    ([612.0, 656.0], [0.123, 0.2])
-    """
-    low, high = np.quantile(values, [0.05, 0.95])
-    digits = -math.floor(math.log10((high - low) / 100)) if high > low else 0
-    if np.all(np.mod(values, 1) == 0):
-        digits = min(digits, 0)
-    return sorted({round(edge, digits) for edge in edges})
 
 
 def _values(path: Path, column: str) -> list[str]:

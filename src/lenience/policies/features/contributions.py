@@ -58,8 +58,23 @@ def feature_contributions(belief: LogisticBelief, encoding: RowEncoding, row: Ro
 
     The count of unseen categories belongs to the features whose category is unseen in the row.
     """
+    return np.asarray(contributions_of_rows(belief, encoding, row[None], reference)[0])
+
+
+def contributions_of_rows(belief: LogisticBelief, encoding: RowEncoding, rows: Rows, reference: Rows) -> Rows:
+    """Return what :func:`feature_contributions` returns for many rows, one line each."""
     design = belief.design
-    of_inputs = input_contributions(belief, design.rows(row[None])[0], design.rows(reference))
+    designed, R = design.rows(rows), design.rows(reference)
+    return np.array(
+        [
+            _by_feature(encoding, row, input_contributions(belief, z, R))
+            for row, z in zip(rows, designed, strict=True)
+        ]
+    )  # fmt: skip
+
+
+def _by_feature(encoding: RowEncoding, row: Rows, of_inputs: Rows) -> Rows:
+    """Add up the contributions of the input columns by feature."""
     out = np.zeros(len(encoding.columns))
     for value, source in zip(of_inputs, encoding.sources(), strict=True):
         if source >= 0:

@@ -27,7 +27,7 @@ from lenience.models.feature_columns import FeatureColumn
 from lenience.models.live_logistic import LiveLogistic
 from lenience.models.live_model import ApplicantBelief, StoredModel, checked_outcome
 from lenience.models.state_bytes import Array, invalid_state, pack, unpack
-from lenience.policies.features.contributions import lowering_features
+from lenience.policies.features.contributions import contributions_of_rows, lowering_features, mean_log_odds
 from lenience.policies.features.decision import Decision
 from lenience.policies.features.explanation import Explainer, Explanation, remarks_on, summary
 from lenience.policies.features.logistic_rule import LogisticRule, decision_table
@@ -416,6 +416,25 @@ class FeatureRule(StoredModel):
         encoding = self.model.encoding
         worst = lowering_features(self._rule.belief, encoding, row, self.reference, rates, cost)
         return [encoding.columns[i].name for i in worst]
+
+    def contributions(self, rows: Rows) -> tuple[Rows, Rows]:
+        """Return what each feature adds to the mean log-odds of encoded rows, compared with the reference rows.
+
+        Parameters
+        ----------
+        rows : ndarray
+            What :meth:`encode` returns, one line for each applicant.
+
+        Returns
+        -------
+        contributions : ndarray
+            One line for each applicant, one column for each feature.
+        log_odds : ndarray
+            The mean log-odds of each applicant: those of the reference rows plus its contributions.
+        """
+        knowledge = self.model.knowledge
+        contributions = contributions_of_rows(knowledge, self.model.encoding, rows, self.reference)
+        return contributions, mean_log_odds(knowledge, rows)
 
     def similar(self, applicant: Mapping[str, Any], others: Any) -> Rows:
         """Return the likeness of an applicant and others, each from 0 to 1.

@@ -428,7 +428,8 @@ class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``contributions`` are what the applicant's features add to the log-odds of success, the largest first, by what the
     model knew at the time (``contributions_at`` is "decision"), or by what it knows now if that state cannot be
-    computed any more ("now").
+    computed any more ("now"). They add up to ``log_odds`` minus ``reference_log_odds``, those of typical applicants.
+    ``evidence`` says in words what the estimate rests on.
     """
 
     id: str
@@ -462,6 +463,9 @@ class DecisionView(msgspec.Struct, frozen=True, kw_only=True):
     would_have_changed: list[str]
     contributions: list[FeatureContribution]
     contributions_at: ContributionsAt | None  # None if there are none
+    log_odds: float | None
+    reference_log_odds: float | None
+    evidence: str | None
     shadows: list[ShadowView]
     reference: str | None
     features: dict[str, float | str | None] | None

@@ -202,6 +202,25 @@ class FeatureModel:
         """The objective."""
         return self._start.objective
 
+    @property
+    def labels_before(self) -> int:
+        """The number of labels that the state from which the version starts has learnt."""
+        return self._start.labels
+
+    @property
+    def reference(self) -> Rows:
+        """The encoded applicants that represent the population."""
+        return self._start.reference
+
+    @cached_property
+    def reference_is_data(self) -> bool:
+        """Whether these are applicants, and not rows that are spread over the declared ranges."""
+        try:
+            spread = self.encoding.rows(typical_applicants(self.spec.declared))
+        except InputError:
+            return True  # without ranges nothing can be spread
+        return spread.shape != self.reference.shape or bool((spread != self.reference).any())
+
     def start(self, counts: Mapping[str, tuple[int, int]], at: int = 0) -> FeatureState:
         """Return the state from which the version learns after an event, whatever the segments' counts are."""
         return FeatureState(self._start, at)

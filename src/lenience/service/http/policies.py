@@ -28,6 +28,8 @@ from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.disconnection import unless_disconnected
 from lenience.service.http.errors import documented
+from lenience.service.queries.model_report import ModelReport
+from lenience.service.queries.shadow_versions import ShadowsAnswer
 
 Preference = Annotated[
     str | None,
@@ -85,6 +87,26 @@ async def show_model(name: PolicyName, request: Req, version: VersionNumber = No
     service = request.app.state.service
     model: ModelAnswer = await service.ask(lambda: service.queries.model(name, version))
     return model
+
+
+@get("/policies/{name:str}/report", opt={"role": "read"}, responses=documented(404), tags=["policies"])
+async def show_report(name: PolicyName, request: Req, version: VersionNumber = None) -> ModelReport:
+    """Show how a version does, over its latest decisions.
+
+    The report has expected and actual success rates by band, and regions without outcomes. For a model that decides by
+    features it also has the effect of each feature, and whether the features of the latest applicants have changed.
+    """
+    service = request.app.state.service
+    report: ModelReport = await service.ask(lambda: service.queries.report(name, version))
+    return report
+
+
+@get("/policies/{name:str}/shadows", opt={"role": "read"}, responses=documented(404), tags=["policies"])
+async def show_shadows(name: PolicyName, request: Req) -> ShadowsAnswer:
+    """Compare the shadow versions of a policy with the active one, in money, over the latest decisions."""
+    service = request.app.state.service
+    shadows: ShadowsAnswer = await service.ask(lambda: service.queries.shadows(name))
+    return shadows
 
 
 @changing("/policies/{name:str}/activate", "admin", "policies")
@@ -150,4 +172,7 @@ async def _change(
     return answered(await request.app.state.service.perform(command))
 
 
-HANDLERS = [create_policy, list_policies, show_policy, show_model, activate, shadow, retire, expire, import_decisions]
+HANDLERS = [
+    *(create_policy, list_policies, show_policy, show_model, show_report, show_shadows),
+    *(activate, shadow, retire, expire, import_decisions),
+]

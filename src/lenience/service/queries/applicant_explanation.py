@@ -29,16 +29,19 @@ class ApplicantExplanation(NamedTuple):
     """What the features of an applicant say.
 
     ``lowered_by`` has the features that speak most against a rejected applicant, each with a sentence. ``changes`` are
-    what would have changed the decision. Both are empty if the state at that time is not known.
+    what would have changed the decision. Both are empty if the state at that time is not known. The contributions add
+    up to ``log_odds`` minus ``reference_log_odds``.
     """
 
     contributions: list[FeatureContribution]
     at: ContributionsAt | None
     lowered_by: dict[str, str]
     changes: list[str]
+    log_odds: float | None
+    reference_log_odds: float | None
 
 
-NOT_EXPLAINED = ApplicantExplanation([], None, {}, [])
+NOT_EXPLAINED = ApplicantExplanation([], None, {}, [], None, None)
 
 
 def explain_applicant(
@@ -78,8 +81,9 @@ def explain_applicant(
         offers = Offers.menu([one.amount for one in event.offers], [one.cost for one in event.offers])
     why = state.rule.explain(features, offers, arrivals=event.arrivals)
     contributions = [FeatureContribution(one.column, one.value, one.log_odds) for one in why.contributions]
+    odds = (why.log_odds, why.reference_log_odds)
     if not decided_by:
-        return ApplicantExplanation(contributions, "now", {}, [])
+        return ApplicantExplanation(contributions, "now", {}, [], *odds)
     lowered_by: dict[str, str] = {}
     if needs_features(verdict):
         cost = version.rules[ONLY_SEGMENT].break_even if verdict.offer is None else verdict.offer.cost
@@ -90,7 +94,7 @@ def explain_applicant(
         verb = "Reject" if why.decision.accepted else "Accept"
         if_none = "" if why.decision.accepted or not event.pending else ", if no similar applicant is pending"
         changes = [f"{verb} with {change.text}{if_none}." for change in why.changes]
-    return ApplicantExplanation(contributions, "decision", lowered_by, changes)
+    return ApplicantExplanation(contributions, "decision", lowered_by, changes, *odds)
 
 
 def state_at(

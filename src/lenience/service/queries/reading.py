@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, select
 
+from lenience.policies.features.explanation import evidence_in_words
 from lenience.service.domain.answers import (
     CapacityView,
     DecisionEntry,
@@ -62,17 +63,20 @@ from lenience.service.domain.state import realised_profit
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.domain.version_warnings import beyond_table_warnings
 from lenience.service.queries.applicant_explanation import NOT_EXPLAINED, explain_applicant, state_now
+from lenience.service.queries.model_report import ModelReport, read_model_report
+from lenience.service.queries.shadow_versions import ShadowsAnswer, compare_shadows
 from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import read_overall_use
 from lenience.service.storage.monitored_rows import read_monitored
-from lenience.service.storage.policy_cache import PolicyCache, Version
+from lenience.service.storage.policy_cache import PolicyCache, PolicyRecord, Version
 from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
 
 PAGE = 100
 VALUES_SECONDS = 5.0  # for the values of a policy's segments
+CACHED_REPORTS = 50
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -93,6 +97,7 @@ class Queries:
     def __init__(self, store: Store, registry: PolicyCache) -> None:
         self.store = store
         self.registry = registry
+        self._reports: dict[tuple[int, int], tuple[object, ModelReport]] = {}  # by policy and version
 
     def policies(self) -> PoliciesAnswer:
         """Return all policies."""
@@ -121,12 +126,8 @@ class Queries:
     def policy(self, name: str, number: int | None = None) -> PolicyView:
         """Return a policy and its segments under the given version, the active one, or else the newest."""
         with self.store.read() as connection:
-            record = self.registry.load(connection, name)
-            shown = number or (record.active.number if record.active else max(record.states))
-            if shown not in record.states:
-                detail = f"the policy {name!r} has no version {shown}"
-                raise NotFound(detail, code="unknown_version", field="version")
-            version = self.registry.version(connection, record.id, shown)
+            record, version = self._version(connection, name, number)
+            shown = version.number
             chains = connection.execute(select(schema.chain).where(schema.chain.c.policy_id == record.id)).all()
             warnings = drift_warnings(connection, version.rules, record.segments)
             use = None if version.overall is None else read_overall_use(connection, record.chain).at(now())
@@ -161,10 +162,8 @@ class Queries:
         A version that does not learn answers with the state that was stored last, or from which it would start.
         """
         with self.store.read() as connection:
-            record = self.registry.load(connection, name)
-            shown = number or (record.active.number if record.active else max(record.states))
-            version = self.registry.version(connection, record.id, shown)
-            model = version.feature_model
+            record, version = self._version(connection, name, number)
+            shown, model = version.number, version.feature_model
             if model is None:
                 raise Conflict(
                     f"version {shown} of {name!r} does not decide by features, so it has no model to download",
@@ -172,6 +171,40 @@ class Queries:
                 )
             at, state = state_now(connection, record, shown, model, self.registry.model_states.get(record.id))
         return ModelAnswer(name, shown, at, state.digest(), b64encode(state.rule.state()).decode())
+
+    def report(self, name: str, number: int | None = None) -> ModelReport:
+        """Return how the given version, the active one, or else the newest does, over its latest decisions.
+
+        A report is cached until an event is added to a chain of the policy.
+        """
+        with self.store.read() as connection:
+            record, version = self._version(connection, name, number)
+            table = schema.chain
+            lengths = select(table.c.id, table.c.length).where(table.c.policy_id == record.id).order_by(table.c.id)
+            state = (record.revision, tuple(connection.execute(lengths).all()))
+            key = (record.id, version.number)
+            before = self._reports.get(key)
+            if before is not None and before[0] == state:
+                return before[1]
+            report = read_model_report(connection, record, version, self.registry.model_states.get(record.id))
+        if len(self._reports) >= CACHED_REPORTS:
+            self._reports.clear()
+        self._reports[key] = (state, report)
+        return report
+
+    def shadows(self, name: str) -> ShadowsAnswer:
+        """Return each shadow version of a policy, compared with the active one."""
+        with self.store.read() as connection:
+            return ShadowsAnswer(name, compare_shadows(connection, self.registry.load(connection, name)))
+
+    def _version(self, connection: Connection, name: str, number: int | None) -> tuple[PolicyRecord, Version]:
+        """Return a policy, and the given version, the active one, or else the newest."""
+        record = self.registry.load(connection, name)
+        shown = number or (record.active.number if record.active else max(record.states))
+        if shown not in record.states:
+            detail = f"the policy {name!r} has no version {shown}"
+            raise NotFound(detail, code="unknown_version", field="version")
+        return record, self.registry.version(connection, record.id, shown)
 
     def decision(self, identity: str) -> DecisionView:
         """Return a decision with its grounds, the value of continuing, and what would have changed it."""
@@ -242,6 +275,9 @@ class Queries:
             would_have_changed=changes,
             contributions=explained.contributions,
             contributions_at=explained.at,
+            log_odds=explained.log_odds,
+            reference_log_odds=explained.reference_log_odds,
+            evidence=evidence_words(rule, counts) if applicant is None else evidence_in_words(applicant.n, "outcomes"),
             shadows=[
                 ShadowView(
                     shadow.version,
@@ -512,6 +548,9 @@ def _imported_view(
         would_have_changed=[],
         contributions=[],
         contributions_at=None,
+        log_odds=None,
+        reference_log_odds=None,
+        evidence=None,
         shadows=[],
         reference=None if personal is None else personal.reference,
         features=None if personal is None or personal.details is None else msgspec.json.decode(personal.details),

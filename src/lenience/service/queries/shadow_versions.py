@@ -1,0 +1,66 @@
+"""Compare the shadow versions of a policy with the active one, over the latest decisions."""
+
+from __future__ import annotations
+
+import msgspec
+from sqlalchemy import Connection
+
+from lenience.core.money import UNITS, Money
+from lenience.core.offers import Offer
+from lenience.service.domain.shadow_comparison import ComparedDecision, ShadowComparison, Side, compare_versions
+from lenience.service.domain.state import realised_profit
+from lenience.service.domain.version_estimates import VersionEstimate, estimate_under
+from lenience.service.queries.model_report import LATEST, model_name
+from lenience.service.storage.latest_decisions import LatestDecision, latest_decisions
+from lenience.service.storage.policy_cache import PolicyRecord, Version
+
+
+class ShadowsAnswer(msgspec.Struct, frozen=True):
+    """The shadow versions of a policy, each compared with the active one."""
+
+    policy: str
+    shadows: list[ShadowComparison]
+
+
+def compare_shadows(connection: Connection, record: PolicyRecord) -> list[ShadowComparison]:
+    """Return a comparison for each shadow version, none if no version is active."""
+    active = record.active
+    if active is None or not record.shadows:
+        return []
+    decisions = [
+        one for one in latest_decisions(connection, record.segments, LATEST) if one.event.version == active.number
+    ]
+    return [_compare(active, shadow, decisions) for shadow in record.shadows]
+
+
+def _compare(active: Version, shadow: Version, decisions: list[LatestDecision]) -> ShadowComparison:
+    compared = []
+    for one in decisions:
+        mine = estimate_under(active.number, active.rules, one.segment, one.event)
+        theirs = estimate_under(shadow.number, shadow.rules, one.segment, one.event)
+        if mine is None or theirs is None:
+            continue
+        cost = active.rules[one.segment].break_even
+        first, second = mine.offer or theirs.offer, theirs.offer or mine.offer
+        sides = _side(mine, first, cost), _side(theirs, second, cost)
+        accepted = sides[0]
+        profit = realised_profit(one.status, accepted.amount, accepted.cost)
+        compared.append(ComparedDecision(one.segment, *sides, profit))
+    return compare_versions(
+        compared, (active.number, shadow.number), (model_name(active), model_name(shadow)), _money(active, shadow)
+    )
+
+
+def _side(estimate: VersionEstimate, offer: Offer | None, cost: float) -> Side:
+    """Return one version's side. Without offers, one unit of gain + loss is at stake at the active break-even."""
+    amount, even = (1.0, cost) if offer is None else (offer.amount, offer.cost)
+    return Side(estimate.accepts, estimate.mean, estimate.n, amount, even)
+
+
+def _money(active: Version, shadow: Version) -> Money:
+    """Return how to show profits: in the currency of whichever version has offers."""
+    for version in (active, shadow):
+        offers = version.specification.objective.offers
+        if offers is not None:
+            return offers.money
+    return UNITS

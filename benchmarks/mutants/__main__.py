@@ -91,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--sample", type=int, default=100, help="how many generated mutants to try (default 100)")
     parser.add_argument("--seed", type=int, default=1, help="seed of the sample (default 1)")
-    parser.add_argument("--only", default="", help="only files whose path contains this text")
+    parser.add_argument("--only", nargs="+", default=(), help="only files whose path contains one of these texts")
+    parser.add_argument("--by-file", action="store_true", help="an equal share for each file, not for each package")
     parser.add_argument(
         "--minutes", type=float, default=60.0, help="stop starting mutants after this long (default 60)"
     )
@@ -107,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     by_hand = [] if options.no_listed else listed(options.only)
-    sample = sampled(options.sample, options.seed, options.only)
+    sample = sampled(options.sample, options.seed, options.only, options.by_file)
     with tempfile.TemporaryDirectory() as temporary:
         folder: Path = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 # The parts of the library that are tried, in the order of the report.
-PACKAGES = ("solvers", "policies", "objectives", "segments", "models", "service", "core")
+PACKAGES = ("solvers", "policies", "objectives", "segments", "models", "service", "core", "analysis")
 
 
 class Target(NamedTuple):
@@ -28,6 +28,8 @@ MODELS = "src/lenience/models/"
 OBJECTIVES = "src/lenience/objectives/"
 DOMAIN = "src/lenience/service/domain/"
 COMMANDS = "src/lenience/service/commands/"
+STORAGE = "src/lenience/service/storage/"
+ANALYSIS = "src/lenience/analysis/"
 
 MARGINS = "tests/solvers/test_rounding_margins.py"
 STOPPING = "tests/solvers/test_stopping.py"
@@ -59,6 +61,7 @@ RULES = "tests/service/domain/test_rules.py"
 BLOCKS = "tests/solvers/test_blocks.py"
 FEATURE_OFFERS = "tests/policies/features/test_feature_offers.py"
 OBJECTIVE_TESTS = "tests/objectives"
+OFFER_BLOCK_KERNELS = "tests/solvers/test_offer_block_kernels.py"
 OFFER_BLOCKS = "tests/solvers/test_offer_blocks.py"
 LATE_OFFER_TABLES = "tests/service/domain/test_late_offer_tables.py"
 ESTIMATED_TABLES = "tests/service/domain/test_estimated_tables.py"
@@ -66,6 +69,7 @@ DECIDING_OFFERS = "tests/service/commands/test_deciding_offers.py -k 'not postgr
 ENGINE = "tests/service/commands/test_engine.py -k 'not postgresql'"
 OFFERS = "tests/solvers/test_offers.py -k 'not late_labels and not baselines and not hundred and not one_break_even'"
 OFFER_KERNELS = "tests/solvers/test_offer_kernels.py"
+LABEL_KERNELS = "tests/solvers/test_label_kernels.py"
 LATE_OFFERS = "tests/solvers/test_offers.py -k 'late_labels and not 200'"
 BASELINE_OFFERS = "tests/solvers/test_offers.py -k 'earns_its_value or baselines and offers0'"
 OFFER_POLICIES = "tests/policies/beliefs/test_offer_policies.py"
@@ -94,6 +98,14 @@ OVERALL_COUNTERS = "tests/service/domain/test_overall_counters.py"
 OVERALL_LIMITS = "tests/service/commands/test_overall_limits.py -k 'not postgresql'"
 OPEN_LOANS = "tests/service/commands/test_open_loans.py -k 'not postgresql'"
 IMPORTS = "tests/service/commands/test_imports.py -k 'not postgresql'"
+
+VERDICTS = "tests/service/domain/test_applicant_verdicts.py"
+FEATURE_DECISIONS = "tests/service/commands/test_deciding_by_features.py -k 'not postgresql'"
+POOLED = "tests/service/commands/test_pooled_models.py -k 'not postgresql'"
+WAITING = "tests/service/commands/test_waiting_list.py -k 'not postgresql'"
+LOG_TREE = "tests/service/storage/test_log_tree.py -k 'not postgresql'"
+FAIR_VERSIONS = "tests/service/commands/test_fair_versions.py -k 'not postgresql'"
+FAIR = "tests/analysis/test_fair_optimum.py"
 
 # Which numbers the functions of a package take: for all of its files.
 NUMBERS = {
@@ -170,11 +182,11 @@ TARGETS = (
         (OFFER_KERNELS + " -k pending",),
         skipped=OFFER_EFFORT,
     ),
-    Target(SOLVERS + "offers/delayed_blocks.py", (OFFER_BLOCKS,), (OFFER_BLOCKS,), skipped=EFFORT),
+    Target(SOLVERS + "offers/delayed_blocks.py", (OFFER_BLOCKS,), (OFFER_BLOCK_KERNELS,), skipped=EFFORT),
     Target(SOLVERS + "offers/evaluation.py", (BASELINE_OFFERS, EXACT_OFFERS), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/forward.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/horizon.py", (HORIZON_OFFERS,), (SMALL_HORIZON_OFFERS,), skipped=OFFER_EFFORT),
-    Target(SOLVERS + "offers/label_table.py", ("tests/solvers/test_label_table.py",), skipped=EFFORT),
+    Target(SOLVERS + "offers/label_table.py", ("tests/solvers/test_label_table.py",), (LABEL_KERNELS,), EFFORT),
     Target(SOLVERS + "offers/pyramid.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
     Target(BELIEFS + "optimal.py", (OPTIMAL, WALK, POLICIES, "tests/history/test_decisions.py"), skipped=EFFORT),
     Target(BELIEFS + "exposure.py", (EXPOSURE,), skipped=EFFORT),
@@ -338,10 +350,26 @@ TARGETS = (
     Target(DOMAIN + "rule.py", (OFFER_RULES, RULES, OFFER_TABLES, OVERALL_COUNTERS)),
     Target(DOMAIN + "solved_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "stopping_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
-    Target(DOMAIN + "feature_models.py", ("tests/service/commands/test_deciding_by_features.py",)),
-    Target(DOMAIN + "feature_rule.py", ("tests/service/commands/test_deciding_by_features.py",)),
-    Target(DOMAIN + "pooled_models.py", ("tests/service/commands/test_pooled_models.py",)),
-    Target(DOMAIN + "pooled_tables.py", ("tests/service/commands/test_pooled_models.py",)),
+    Target(DOMAIN + "feature_models.py", (FEATURE_DECISIONS,)),
+    Target(DOMAIN + "feature_rule.py", (VERDICTS, FEATURE_DECISIONS)),
+    Target(DOMAIN + "pooled_models.py", (POOLED,)),
+    Target(DOMAIN + "pooled_tables.py", (POOLED,)),
+    Target(DOMAIN + "merkle.py", ("tests/service/domain/test_merkle.py",)),
+    Target(DOMAIN + "signed_note.py", ("tests/service/domain/test_signed_note.py",)),
+    Target(DOMAIN + "decision_proof.py", ("tests/service/domain/test_decision_proof.py",)),
+    Target(DOMAIN + "fair_version.py", (FAIR_VERSIONS,)),
+    Target(STORAGE + "log_tree.py", (LOG_TREE,), skipped=frozenset({"AT_A_TIME"})),
+    Target(STORAGE + "log_key.py", (LOG_TREE,)),
+    Target(
+        STORAGE + "model_states.py", (FEATURE_DECISIONS, POOLED), skipped=frozenset({"AT_A_TIME", "SNAPSHOT_EVERY"})
+    ),
+    Target(COMMANDS + "again.py", (WAITING,), skipped=frozenset({"size"})),
+    Target(COMMANDS + "seal.py", (LOG_TREE,), skipped=frozenset({"size"})),
+    Target(COMMANDS + "four_eyes.py", ("tests/service/commands/test_four_eyes.py",)),
+    Target(ANALYSIS + "fair_constraints.py", (FAIR,)),
+    Target(ANALYSIS + "fair_optimum.py", (FAIR, FAIR_VERSIONS)),
+    Target(ANALYSIS + "fair_search.py", (FAIR,), skipped=frozenset({"MOST_ROUNDS"})),
+    Target(ANALYSIS + "monitored_groups.py", ("tests/analysis/test_monitored_groups.py",)),
     Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),
     Target(DOMAIN + "feature_cells.py", (TABLES,)),

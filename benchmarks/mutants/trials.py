@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,11 +52,11 @@ def package_of(path: str) -> str:
     return next(package for package in PACKAGES if path.startswith(f"src/lenience/{package}/"))
 
 
-def listed(only: str = "") -> list[Trial]:
-    """Return the faults written by hand, of the files whose path contains ``only``."""
+def listed(only: Sequence[str] = ()) -> list[Trial]:
+    """Return the faults written by hand, of the files whose path contains one of the texts in ``only``."""
     trials = []
     for fault in FAULTS:
-        if only not in fault.path:
+        if not _wanted(fault.path, only):
             continue
         source = (ROOT / fault.path).read_text()
         if fault.before not in source:
@@ -66,19 +67,24 @@ def listed(only: str = "") -> list[Trial]:
     return trials
 
 
-def sampled(size: int, seed: int, only: str = "") -> list[Trial]:
-    """Return a sample of the small changes of all target files whose path contains ``only``.
+def _wanted(path: str, only: Sequence[str]) -> bool:
+    return not only or any(text in path for text in only)
+
+
+def sampled(size: int, seed: int, only: Sequence[str] = (), by_file: bool = False) -> list[Trial]:
+    """Return a sample of the small changes of all target files whose path contains one of the texts in ``only``.
 
     Every package gets the same share of the sample as long as it has changes left: the solvers alone have more of them
-    than all the others.
+    than all the others. With ``by_file``, every file does.
     """
     generator = random.Random(seed)
-    queues: dict[str, list[tuple[Target, Mutant]]] = {package: [] for package in PACKAGES}
-    sources = {target.path: (ROOT / target.path).read_text() for target in TARGETS if only in target.path}
+    queues: dict[str, list[tuple[Target, Mutant]]] = {} if by_file else {package: [] for package in PACKAGES}
+    sources = {target.path: (ROOT / target.path).read_text() for target in TARGETS if _wanted(target.path, only)}
     for target in TARGETS:
         if target.path in sources:
             mutants = mutants_of(target.path, sources[target.path], target.skipped)
-            queues[package_of(target.path)] += [(target, mutant) for mutant in mutants]
+            share = target.path if by_file else package_of(target.path)
+            queues.setdefault(share, []).extend((target, mutant) for mutant in mutants)
     for queue in queues.values():
         generator.shuffle(queue)
     trials: list[Trial] = []

@@ -42,7 +42,7 @@ def test_every_target_has_its_tests() -> None:
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:
-    first, again, other = sampled(20, 1, "root.py"), sampled(20, 1, "root.py"), sampled(20, 2, "root.py")
+    first, again, other = sampled(20, 1, ["root.py"]), sampled(20, 1, ["root.py"]), sampled(20, 2, ["root.py"])
     assert first == again
     assert first != other
     assert len({trial.source for trial in first}) == 20

@@ -15,7 +15,16 @@ from lenience.core.errors import InputError
 from lenience.dashboard.read_models.policy_description import describe_limits
 from lenience.dashboard.read_models.policy_status import read_policy_status
 from lenience.service.commands.lifecycle import solve_version
-from lenience.service.domain.fair_version import FairnessBody, MixedCost, fairness_differences
+from lenience.service.domain.fair_version import (
+    FairnessBody,
+    GroupRates,
+    MixedCost,
+    _draw,
+    _same,
+    at_fair_cost,
+    fairness_differences,
+    fairness_warnings,
+)
 from lenience.service.domain.solved_tables import load
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.service import Service
@@ -81,6 +90,53 @@ def test_the_draw_follows_the_seed_and_the_probabilities() -> None:
         for name, cost in body.drawn.items():
             assert cost in [min(max(one.cost, 1e-9), 1 - 1e-9) for one in body.policies[name]]
     assert len({body.drawn[mixed[0]] for body in bodies}) == 2  # several seeds draw both
+
+
+def test_a_draw_is_inside_the_open_interval_and_does_not_depend_on_segments_without_one() -> None:
+    both = [MixedCost(0.3, 0.5), MixedCost(0.6, 0.5)]
+    sure = [MixedCost(0.2, 1.0)]
+    for seed in range(8):
+        alone = _draw({"b": both}, seed)["b"]
+        assert _draw({"b": both, "a": sure}, seed) == {"a": 0.2, "b": alone}
+        assert _draw({"c": both, "b": both}, seed)["b"] == alone
+    edges = _draw({"all": [MixedCost(0.0, 1.0)], "nobody": [MixedCost(1.0, 1.0)]}, 0)
+    assert edges == {"all": 1e-9, "nobody": 1.0 - 1e-9}
+    limit = specification().fairness
+    assert limit is not None
+    assert limit.seed == 0
+
+
+def test_what_the_limit_changes_is_stated() -> None:
+    body = _body(specification())
+    assert fairness_warnings(None) == []
+    assert body.shift("old") == body.drawn["old"] - 0.7 != 0.0
+    (problem, *_) = specification().problems()
+    assert at_fair_cost(problem, None) is problem
+    assert at_fair_cost(problem, body).problem.cost == body.drawn[problem.name]
+
+    def warned(acceptance: Bounds, without: Bounds) -> bool:
+        row = GroupRates("A", 1.0, acceptance, without, acceptance, without)
+        return bool(fairness_warnings(msgspec.structs.replace(body, groups=[row])))
+
+    assert not warned(Bounds(0.0, 0.0), Bounds(1e-6, 0.5))  # rounding alone
+    assert warned(Bounds(0.0, 0.0), Bounds(1.5e-6, 0.5))
+    assert not warned(Bounds(0.2, 0.4), Bounds(0.3, 0.5))
+    assert not warned(Bounds(0.5, 0.5), Bounds(0.3, 0.3))
+
+
+def test_rates_of_groups_agree_up_to_rounding() -> None:
+    zero = GroupRates("A", 0.0, *[Bounds(0.0, 0.0)] * 4)
+    changed = msgspec.structs.replace
+    assert _same(zero, zero)
+    assert not _same(zero, changed(zero, group="B"))
+    for field, near, far in [("share", 1e-5, 1.5e-5)] + [
+        (rate, Bounds(1e-5, 1e-5), Bounds(1.5e-5, 1.5e-5))
+        for rate in ("acceptance", "acceptance_without", "opportunity", "opportunity_without")
+    ]:
+        assert _same(zero, changed(zero, **{field: near})), field
+        assert not _same(zero, changed(zero, **{field: far})), field
+        assert not _same(changed(zero, **{field: far}), zero), field
+        assert _same(changed(zero, **{field: far}), changed(zero, **{field: far})), field
 
 
 def _body(spec: PolicySpecification) -> FairnessBody:

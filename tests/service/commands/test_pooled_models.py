@@ -17,7 +17,7 @@ from lenience.models.shared import Shared
 from lenience.service.domain.events import Learned, read, write
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.overall import Capacity
-from lenience.service.domain.pooled_models import CurveModel, ModelLabel, PooledModel, SharedModel
+from lenience.service.domain.pooled_models import Borrowed, CurveModel, ModelLabel, PooledModel, SharedModel
 from lenience.service.domain.problems import Conflict
 from lenience.service.domain.specification import PolicySpecification, Record, SegmentSpec
 from lenience.service.storage import ledger, schema
@@ -287,3 +287,40 @@ def test_the_model_fits_each_state_once() -> None:
     assert Belief(float(n[0]), float(s[0])).mean == pytest.approx(
         (0.5 + model.borrowed(state, "a").successes) / (1 + model.borrowed(state, "a").outcomes)
     )
+
+
+def test_history_is_learnt_whole_and_counts_as_own_up_to_the_cap() -> None:
+    past = [(50.0, 45.0), (10.0, 8.0), (0.0, 0.0)]
+    model = PooledModel(SharedModel(), ["a", "b", "c"], past, 20.0)
+    n, s = Shared(3, 100.0).priors([54, 10, 2], [48, 8, 1])
+    state = model.start({"a": (3, 1), "c": (1, 1)})
+    for i, (name, own, good) in enumerate((("a", 20, 18), ("b", 10, 8), ("c", 0, 0))):
+        borrowed = model.borrowed(state, name)
+        assert borrowed.outcomes == pytest.approx(n[i] + own - 1)
+        assert borrowed.successes == pytest.approx(s[i] + good - 0.5)
+    assert not model.by_features
+    curve = PooledModel(CurveModel({"b": 5.0, "a": 1.0}), ["a", "b"], past[:2], 0.0)
+    n, s = Curve([1.0, 5.0], cap=20.0).priors([50, 10], [45, 8])
+    assert curve.borrowed(curve.start({}), "b").successes == pytest.approx(s[1] - 0.5)
+    assert curve.borrowed(curve.start({}), "b").outcomes == pytest.approx(n[1] - 1)
+    learnt = model.learn(state, ModelLabel("b", 2, -1))
+    assert (learnt.successes, learnt.failures, learnt.labels) == ((3, 2, 1), (1, -1, 1), 1)
+    assert model.learn(learnt, ModelLabel("c", 1, 0)).labels == 2
+
+
+def test_fits_agree_up_to_rounding() -> None:
+    small, large = Borrowed(0.0, 0.0), Borrowed(1000.0, 500.0)
+    assert small.close_to(Borrowed(1e-7, 1e-7))
+    for other in (Borrowed(1.5e-7, 0.0), Borrowed(0.0, 1.5e-7)):
+        assert not small.close_to(other)
+        assert not other.close_to(small)
+    assert large.close_to(Borrowed(1000.0 + 9e-5, 500.0 - 9e-5))
+    assert not large.close_to(Borrowed(1000.0, 500.0 + 1.5e-4))
+    assert not large.close_to(Borrowed(1000.0 + 1.5e-4, 500.0))
+
+
+@pytest.mark.parametrize(
+    ("successes", "failures", "correction"), [(1, 0, False), (0, 1, False), (1, -1, True), (-1, 1, True), (1, 1, False)]
+)
+def test_a_correction_moves_an_outcome(successes: int, failures: int, correction: bool) -> None:
+    assert ModelLabel("a", successes, failures).is_correction == correction

@@ -122,5 +122,7 @@ def test_every_proof_verifies_and_no_changed_one_does(size: int) -> None:
         for i in range(len(path)):
             changed = [*path[:i], EMPTY, *path[i + 1 :]]
             assert not verify_consistency(first, size, changed, old, root)
+        assert first == size or not verify_consistency(first, size, [], old, root)
+        assert not verify_consistency(first, size, path, old, EMPTY)
     assert not verify_consistency(0, size, [], EMPTY, root)
     assert not verify_consistency(size + 1, size, [], root, root)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import delete, select, text, update
+from sqlalchemy import create_engine, delete, select, text, update
 
 from engines import SQLITE, Engine
 from lenience.core.errors import InputError
@@ -22,9 +22,7 @@ from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.signed_note import (
     Checkpoint,
     InvalidNoteError,
-    PublicKey,
     SigningKey,
-    signers,
     verify_note,
 )
 from lenience.service.queries.audit import audit
@@ -32,7 +30,7 @@ from lenience.service.queries.log_proofs import LogProofs
 from lenience.service.storage import log_tree, schema
 from lenience.service.storage.address import database_url
 from lenience.service.storage.log_key import log_key_file, read_log_key
-from lenience.service.storage.log_tree import LogTree, has_unsealed
+from lenience.service.storage.log_tree import LogTree, TileBuilder, has_unsealed
 
 KEY = SigningKey.create("test-log")
 
@@ -105,6 +103,31 @@ def test_the_tree_of_the_database_is_the_tree_of_its_events(small_tiles: None, e
     report = engine.audit()
     assert report.whole
     assert report.events == sizes[-1]
+
+
+def test_full_tiles_of_many_leaves() -> None:
+    data = [leaf_hash(str(i).encode()) for i in range(700)]
+    memory = create_engine("sqlite://")
+    schema.metadata.create_all(memory)
+    builder, tiles = TileBuilder(), dict[tuple[int, int], bytes]()
+    with memory.begin() as connection:
+        tree = LogTree(connection)
+        assert tree.size == 0
+        for start, end in pairwise((0, 1, 255, 256, 300, 699, 700)):
+            tree._append(data[start:end])
+            assert tree.size == end
+            assert tree.root() == plain_root(data[:end])
+            for leaf in data[start:end]:
+                tiles |= {(level, place): hashes for level, place, hashes in builder.add(leaf)}
+        for size in (1, 2, 255, 256, 257, 511, 513, 640):
+            assert tree.root(size) == plain_root(data[:size])
+        tiles |= {(level, place): hashes for level, place, hashes in builder.rest()}
+        stored = connection.execute(select(schema.log_tile)).all()
+    memory.dispose()
+    assert {(row.level, row.position): row.hashes for row in stored} == tiles
+    assert {place: len(hashes) // 32 for place, hashes in tiles.items()} == {
+        (0, 0): 256, (0, 1): 256, (0, 2): 188, (1, 0): 2
+    }  # fmt: skip
 
 
 @SQLITE
@@ -273,33 +296,14 @@ def test_the_audit_finds_changes_of_the_tree(small_tiles: None, engine: Engine, 
 
 @SQLITE
 def test_one_checkpoint_of_each_hour_stays(engine: Engine) -> None:
+    hour = 3_600_000_000
     with engine.store.write() as connection:
-        for size, at in ((3, 10), (5, 20), (8, log_tree.HOUR + 1), (9, log_tree.HOUR + 2)):
+        for size, at in ((3, 10), (5, hour - 1), (8, hour), (9, 2 * hour - 1), (11, 2 * hour)):
             log_tree.store_checkpoint(connection, size, at, "note")
         stored = list(connection.scalars(select(schema.log_checkpoint.c.size).order_by(schema.log_checkpoint.c.size)))
+        assert log_tree.latest_checkpoint(connection).size == 11
         connection.execute(delete(schema.log_checkpoint))
-    assert stored == [5, 9]
-
-
-def test_keys_and_notes() -> None:
-    assert PublicKey.read(KEY.public.text) == KEY.public
-    assert SigningKey.read(KEY.text) == KEY
-    for wrong in ("", "a+b", KEY.public.text[:-4], KEY.public.text.replace("test-log", "rest-log"), "a b+00+AA"):
-        with pytest.raises(InputError):
-            PublicKey.read(wrong)
-    for wrong in ("", KEY.public.text, KEY.text.replace("test-log", "rest-log")):
-        with pytest.raises(InputError):
-            SigningKey.read(wrong)
-    checkpoint = Checkpoint("test-log", 12, b"\1" * 32, "2026-01-01T00:00:00Z")
-    note = KEY.sign(checkpoint.text)
-    other = SigningKey.create("witness")
-    both = other.sign(note)
-    assert signers(both) == ["test-log", "witness"]
-    assert other.sign(both) == both  # a second signature of the same key replaces the first
-    assert verify_note(both, KEY.public) == verify_note(both, other.public) == checkpoint
-    for wrong in ("", "no note", note.replace("12", "13"), note.replace("time", "when"), checkpoint.text):
-        with pytest.raises(InvalidNoteError):
-            verify_note(wrong, KEY.public)
+    assert stored == [5, 9, 11]
 
 
 def test_the_key_is_in_a_private_file_or_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,6 +59,7 @@ TABLES = "tests/service/domain/test_solved_tables.py"
 TABLE_DETAILS = "tests/service/domain/test_table_details.py"
 RULES = "tests/service/domain/test_rules.py"
 BLOCKS = "tests/solvers/test_blocks.py"
+BLOCK_KERNELS = "tests/solvers/test_block_kernels.py"
 FEATURE_OFFERS = "tests/policies/features/test_feature_offers.py"
 OBJECTIVE_TESTS = "tests/objectives"
 OFFER_BLOCK_KERNELS = "tests/solvers/test_offer_block_kernels.py"
@@ -156,10 +157,18 @@ TARGETS = (
     Target(SOLVERS + "delayed/limits.py", (SOLVER_EFFORT,), (KERNELS,), skipped=EFFORT),
     Target(SOLVERS + "delayed/recursion.py", (SOLVER_EFFORT, DELAYED), (KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "delayed/start.py", (SOLVER_EFFORT,), (KERNELS, MARGINS), skipped=EFFORT),
-    Target(SOLVERS + "delayed/blocks.py", (BLOCKS,), (BLOCKS + " -k 'three_rates or rows_and_nodes'",), skipped=EFFORT),
+    Target(
+        SOLVERS + "delayed/blocks.py",
+        (BLOCKS,),
+        (BLOCK_KERNELS, BLOCKS + " -k 'three_rates or rows_and_nodes'"),
+        EFFORT,
+    ),
     Target(SOLVERS + "delayed/horizon.py", (LATE_HORIZON,), (LATE_HORIZON + " -k plain_loop",), skipped=EFFORT),
     Target(
-        SOLVERS + "delayed/horizon_blocks.py", (LATE_HORIZON,), (LATE_HORIZON + " -k rough_estimate",), skipped=EFFORT
+        SOLVERS + "delayed/horizon_blocks.py",
+        (LATE_HORIZON,),
+        (BLOCK_KERNELS, LATE_HORIZON + " -k rough_estimate"),
+        skipped=EFFORT,
     ),
     Target(
         SOLVERS + "delayed/limit_table.py", (LIMIT_TABLE,), (LIMIT_TABLE + " -k 'made_up or powers'",), skipped=EFFORT

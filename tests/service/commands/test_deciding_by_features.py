@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from sqlalchemy import select, text
 
-from engines import Engine, Json
+from engines import SQLITE, Engine, Json
 from lenience import Belief, Discounted, Offers
 from lenience.models import BayesianLogistic, FeatureColumn, LiveLogistic, RowEncoding
 from lenience.policies import FeatureRule
@@ -146,6 +146,22 @@ def test_caps_count_and_reasons_say_so(engine: Engine) -> None:
     assert view.belief is not None
     assert view.belief.n == second["belief"]["n"]
     assert view.would_have_changed
+
+
+@SQLITE
+def test_a_cap_in_money_holds_if_the_request_names_no_offer(engine: Engine) -> None:
+    menu = {"amount": [400, 2000], "cost": [0.3, 0.3], "menus": [0, 0]}  # they lose 120 and 600
+    objective = {"type": "discounted", "offers": menu, "discount": 0.99}
+    make(engine, objective=objective, constraints={"exposure_cap_amount": 800})
+    made = [decide(engine, {"income": 90}) for _ in range(3)]
+    assert [(one["decision"], one["rule"], one["offer"]["amount"]) for one in made] == [
+        ("accept", "above_break_even", 2000.0),
+        ("accept", "above_break_even", 400.0),
+        ("reject", "exposure_cap_amount", 2000.0),
+    ]
+    engine.outcome(made[0]["id"], "success")
+    assert decide(engine, {"income": 90})["offer"]["amount"] == 2000.0
+    assert engine.audit().findings == []
 
 
 def test_a_correction_is_close_to_having_known_the_right_outcome() -> None:

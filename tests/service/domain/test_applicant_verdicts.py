@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from lenience.core.bounds import Bounds
-from lenience.core.offers import Offer
+from lenience.core.offers import Offer, Offers
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.service.domain.feature_models import CLOSE, Applicant
 from lenience.service.domain.feature_rule import (
@@ -22,6 +22,7 @@ from lenience.service.domain.feature_rule import (
     same_verdict,
     what_would_change_applicant,
 )
+from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.overall import Capacity, OverallLimits, OverallUse
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 
@@ -31,9 +32,8 @@ OFFERED = OfferedDecision(0, True, 1.0, 0.8, 9.0, 0.9, None, 2.0, amount=1000.0,
 
 
 def a_rule(**changes: Any) -> SegmentRule:
-    table = cast(Any, SimpleNamespace(offers=None))
-    given = {"exposure_cap": None, "exploration_floor": 0.0, **changes}
-    return SegmentRule("all", 1.0, table, "digest", **given)
+    given = {"table": SimpleNamespace(offers=None), "exposure_cap": None, "exploration_floor": 0.0, **changes}
+    return SegmentRule("all", 1.0, digest="digest", **given)
 
 
 class Model:
@@ -148,6 +148,30 @@ def test_where_no_offer_fits_the_cap_in_money_is_the_reason() -> None:
     assert model.offered == [SMALL, LARGE]  # what would be offered without the cap
     assert decide(OFFERED, waiting_list=True, **full).decision == "wait"
     assert decide(exposure_cap_amount=1000.0, counts=Counts(at_risk=5000.0)).decision == "accept"  # without offers
+    assert decide(**full).decision == "accept"  # the model has one break-even, so offers do not matter
+    for more in ({"overall": OverallLimits(cap=3)}, {"use": OverallUse(pending=1)}):
+        assert decide(OFFERED, **full, **more).rule == "exposure_cap_amount"
+
+
+class Table(OfferTable):
+    """A table with offers of its own."""
+
+    def __init__(self, *offers: Offer) -> None:
+        self.offers = Offers.menu([one.amount for one in offers], [one.cost for one in offers])
+        self._each = self.offers
+
+
+def test_the_offers_of_the_version_count_if_the_request_names_none() -> None:
+    for at_risk, offered, decision in ((0.0, [], "accept"), (501.0, [SMALL], "accept"), (951.0, [], "reject")):
+        model = Model(OFFERED)
+        table = Table(SMALL, LARGE)
+        verdict = decide(model=model, table=table, counts=Counts(at_risk=at_risk), exposure_cap_amount=1000.0)
+        assert (model.offered, verdict.decision) == (offered, decision)
+        assert verdict.rule == ("above_break_even" if decision == "accept" else "exposure_cap_amount")
+    # Where one offer names the request, the version's own do not count.
+    model = Model(OFFERED)
+    decide(model=model, table=Table(SMALL), choices=(LARGE,), exposure_cap_amount=1000.0)
+    assert model.offered == [LARGE]
 
 
 def test_limits_over_all_segments() -> None:
@@ -287,6 +311,7 @@ def test_verdicts_agree_up_to_rounding() -> None:
     assert same_verdict(one, one._replace(threshold=0.6 + CLOSE / 2))
     assert same_verdict(one, one._replace(label_value=Bounds(50.0 + 20 * CLOSE, 51.0)))  # relative to 50
     assert same_verdict(one, one._replace(label_value=None))
+    assert same_verdict(one._replace(threshold=0.0), one._replace(threshold=CLOSE))
     others: list[dict[str, Any]] = [
         {"threshold": 0.6 + 2 * CLOSE},
         {"probability": 2 * CLOSE},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from base64 import b64decode
 from typing import Any
 
 import msgspec
@@ -13,12 +15,20 @@ from lenience import Belief, FiniteHorizon, MixtureBelief, Offer, Offers
 from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.service.domain import horizon_offer_tables
-from lenience.service.domain.horizon_offer_tables import HorizonOfferTable, solve_horizon_offer_table
+from lenience.service.domain.horizon_offer_tables import (
+    HorizonOfferBody,
+    HorizonOfferTable,
+    _spaced,
+    _stored_lefts,
+    solve_horizon_offer_table,
+)
 from lenience.service.domain.offer_requests import OfferRequest
+from lenience.service.domain.offer_tables import array_text
 from lenience.service.domain.reasons import what_would_change
 from lenience.service.domain.rule import Counts, SegmentRule
 from lenience.service.domain.solved_tables import load, solve, solve_seconds
 from lenience.service.domain.specification import PolicySpecification
+from lenience.solvers.offers.horizon import HorizonTables
 from serving import SPEC
 
 OFFERS = Offers([200, 1000, 4000], [0.7, 0.8, 0.75], currency="$")
@@ -96,6 +106,123 @@ def test_the_end_and_what_is_left() -> None:
     rate = table.rate(0, 0)
     after = [table.after(2).label(*state).worth for state in ((1, 0), (0, 1))]
     assert (one, two) == pytest.approx((table.after(2).label(0, 0).worth, rate * after[0] + (1 - rate) * after[1]))
+
+
+FIRST, COUNT, LEFTS = [0, 0, 1, 1, 2, 2], [1, 2, 1, 2, 1, 0], [1, 2, 4, 6]
+
+
+def handmade(gap: float, scale: float) -> tuple[HorizonOfferTable, dict[tuple[int, int, int], float]]:
+    """A table of made-up labels, and its labels by number left, outcomes and successes."""
+    rng = np.random.default_rng(4)
+    labels = {
+        (left, k, FIRST[k] + i): float(np.float32(scale * left * rng.uniform(0.5, 1.0)))
+        for left in LEFTS
+        for k in range(6 - left + 1)
+        for i in range(COUNT[k])
+    }
+    body = HorizonOfferBody(
+        objective=FiniteHorizon(offers=OFFERS, horizon=6),
+        prior=MixtureBelief.of(PRIOR),
+        tolerance=1e-6,
+        value=Bounds(1.0, 2.0),
+        undecided=0,
+        left=array_text(np.array(LEFTS, dtype="<i4")),
+        first=array_text(np.array(FIRST, dtype="<i4")),
+        count=array_text(np.array(COUNT, dtype="<i4")),
+        labels=array_text(np.array(list(labels.values()), dtype="<f4")),
+        gap=gap,
+        small=0.25,
+    )
+    return HorizonOfferTable(body), labels
+
+
+@pytest.mark.parametrize(("gap", "scale"), [(0.0, 1.0), (0.5, 1.0), (0.0, 1e5)])
+def test_every_label_of_a_small_table(gap: float, scale: float) -> None:
+    table, labels = handmade(gap, scale)
+    kinds = set()
+    for arrivals in range(8):
+        for k in range(8):
+            for good in range(k + 1):
+                left, at = max(6 - arrivals, 0), table.after(arrivals)
+                worth, lower, upper = 0.0, 0.0, 0.0
+                known = left * OFFERS.mean_amount * math.sqrt(Belief(2 + k, 1 + good).variance) / 2
+                if left > 1 and k < 6:
+                    below = max(one for one in LEFTS if one <= left)
+                    above = min((one for one in LEFTS if one >= left), default=0)
+                    if k > 6 - below:
+                        kind, upper = "question", known
+                    elif (below, k, good) not in labels:
+                        kind, upper = "small", 0.25
+                    else:
+                        lower = worth = most = labels[below, k, good]
+                        kind = "stored"
+                        if below < left:
+                            kind, most = "unknown above", math.inf
+                            if (above, k, good) in labels:
+                                kind, most = "between", labels[above, k, good]
+                                worth += (left - below) / (above - below) * (most - worth)
+                                lower, most = min(lower, most), max(lower, most)
+                        upper = max(min(most * (1 + 2.0**-23) + gap, max(known, worth)), worth)
+                    kinds.add(kind)
+                label = at.label(good, k - good)
+                assert label.worth == pytest.approx(worth, rel=1e-14)
+                assert (label.bounds.lower, label.bounds.upper) == pytest.approx((lower, upper), rel=1e-14), kind
+    assert kinds == {"question", "small", "stored", "unknown above", "between"}
+    assert table.left_after(2) == 4
+    assert not table.proved
+
+
+def test_as_many_numbers_left_are_stored_as_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = [min(k + 1, 30) for k in range(150)]
+    sizes = []
+    for step in (1.0, 1.02, 1.05, 1.1, 1.2):
+        lefts = [1]
+        while lefts[-1] < 150:
+            lefts.append(min(max(lefts[-1] + 1, math.floor(step * lefts[-1])), 150))
+        sizes.append(sum(sum(count[: 150 - left + 1]) for left in lefts))
+        monkeypatch.setattr(horizon_offer_tables, "NUMBERS", sizes[-1])
+        assert _stored_lefts(count, 150) == lefts
+    assert sizes == sorted(sizes, reverse=True)
+    monkeypatch.setattr(horizon_offer_tables, "NUMBERS", sizes[-1] - 1)
+    with pytest.raises(TooLargeError):
+        _stored_lefts(count, 150)
+
+
+def test_what_is_stored_and_what_is_left_out() -> None:
+    problem = FiniteHorizon(offers=OFFERS, horizon=25)
+    body = solve_horizon_offer_table(problem, PRIOR, 1e-6)
+    solved = HorizonTables(PRIOR, OFFERS, 1.0, 25, 1e-6)
+    first, count = (np.frombuffer(b64decode(text), dtype="<i4") for text in (body.first, body.count))
+    stored = np.frombuffer(b64decode(body.labels), dtype="<f4").astype(float)
+    least, dropped, at = 1e-6 * OFFERS.mean_amount, [0.0], 0
+    exact = {
+        (left, k): solved.state_labels(*np.broadcast_arrays(k, states), left)
+        for left in range(1, 26)
+        for k in range(25 - left + 1)
+        for states in [np.arange(solved.band.low[k], solved.band.high[k] + 1)]
+    }
+    for left in range(1, 26):
+        for k in range(25 - left + 1):
+            labels = exact[left, k]
+            begin = first[k] - int(solved.band.low[k])
+            own = labels[begin : begin + count[k]]
+            single = stored[at : at + count[k]]
+            assert np.all(single <= own)
+            assert np.all(single >= own * (1 - 2.0**-22))
+            dropped += [*labels[:begin], *labels[begin + count[k] :]]
+            at += int(count[k])
+    assert at == stored.size
+    assert body.small == max(least, *dropped)
+    for k in range(25):
+        lefts = [left for left in _spaced(25, 1.2) if left <= 25 - k]
+        largest = np.max([exact[left, k] for left in lefts], axis=0)
+        worth_it = np.flatnonzero(largest > 0.5 * least)
+        if worth_it.size == 0:
+            assert count[k] == 0
+            continue
+        begin, end = max(worth_it[0] - 1, 0), min(worth_it[-1] + 2, largest.size)
+        assert (first[k] - solved.band.low[k], count[k]) == (begin, end - begin)
+    assert (body.gap, body.value) == (solved.width, solved.value)
 
 
 def test_tables_that_do_not_fit_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

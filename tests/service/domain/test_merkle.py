@@ -100,7 +100,7 @@ def test_the_published_proofs() -> None:
         assert [each.hex() for each in consistency_proof(first, second, Leaves(LEAVES))] == path
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 9, 16, 21, 33])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 9, 14, 16, 21, 33])
 def test_every_proof_verifies_and_no_changed_one_does(size: int) -> None:
     data = [str(i).encode() for i in range(size)]
     leaves, root = Leaves(data), plain_root(data)

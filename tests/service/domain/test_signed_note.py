@@ -84,7 +84,7 @@ def test_what_is_not_a_public_key(text: str) -> None:
         KEY.text.replace("test-log", "rest-log"),
         f"PRIVATE+KEY+{encoded(chr(2).encode(), KEY.seed)}",
         f"PRIVATE+KEY+{encoded(chr(1).encode(), KEY.seed[:-1])}",
-        KEY.text.replace("test-log", "test log"),
+        SigningKey("test log", KEY.seed).text,  # a name with a space
     ],
 )
 def test_what_is_not_a_private_key(text: str) -> None:
@@ -140,6 +140,12 @@ def signed(text: str) -> str:
 def test_what_is_not_a_note_of_the_key(note: str) -> None:
     with pytest.raises(InvalidNoteError):
         verify_note(note, KEY.public)
+
+
+@pytest.mark.parametrize("note", ["", "— a b", "text\n\n", "text\n\nno signature", CHECKPOINT.text])
+def test_a_note_has_a_text_and_signatures(note: str) -> None:
+    with pytest.raises(InvalidNoteError):
+        split_note(note)
 
 
 def test_a_signature_under_the_name_of_the_log_must_be_its_own() -> None:

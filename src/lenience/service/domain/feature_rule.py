@@ -13,6 +13,7 @@ from lenience.core.objective import Objective
 from lenience.core.offers import Offer
 from lenience.policies.features.decision import MOST_REASONS, Decision, OfferedDecision
 from lenience.service.domain.feature_models import CLOSE, Applicant, FeatureModel, FeatureState, PendingApplicants
+from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.overall import OVERALL, OverallUse
 from lenience.service.domain.reason_parts import (
     PrincipalReason,
@@ -68,22 +69,29 @@ def decide_applicant(
     draw : float
         A number in [0, 1) that settles the exploration floor.
     choices : sequence of Offer
-        The offers of which one can be made.
+        The offers of which one can be made. Without any, all offers of the version can be.
     use : OverallUse, optional
         What the policy has used, where it has limits over all segments.
     """
-    fitting = _fitting(rule, counts, choices, use)
-    decided = model.decide(state, row, pending, counts.arrivals, draw, fitting or choices)
+    menu = choices or _own_menu(rule)
+    fitting = _fitting(rule, counts, menu, use)
+    some_fit = 0 < len(fitting) < len(menu)
+    decided = model.decide(state, row, pending, counts.arrivals, draw, fitting if some_fit else choices)
     applicant = Applicant(decided.n, decided.mean, decided.discount or 0.0, decided.pending or 0.0)
-    verdict = _verdict(rule, model, decided, choices)
+    verdict = _verdict(rule, model, decided, menu)
     horizon = model.objective.horizon
     if horizon is not None and counts.arrivals >= horizon:
         return verdict._replace(decision="reject", rule=OVER, probability=0.0), applicant
     if verdict.decision == "accept":
-        held = _held(rule, counts, verdict.offer, bool(choices) and not fitting, use)
+        held = _held(rule, counts, verdict.offer, not fitting, use)
         if held is not None:
             verdict = verdict._replace(decision="reject", rule=held, probability=0.0)
     return rule.with_waiting_list(verdict), applicant
+
+
+def _own_menu(rule: SegmentRule) -> Sequence[Offer]:
+    """Return the offers of the version, of which one is made if the request names none."""
+    return rule.table.choices if isinstance(rule.table, OfferTable) and rule.table.offers is not None else ()
 
 
 def _fitting(rule: SegmentRule, counts: Counts, choices: Sequence[Offer], use: OverallUse | None) -> Sequence[Offer]:

@@ -65,7 +65,9 @@ def plain_expected(value: Array, n: float, block: float, rate: float, worth: flo
 
 def gauss(x: Array, chances: Array) -> list[tuple[float, float]]:
     """Three points and weights with the moments of a distribution, by Lanczos on the distribution itself."""
-    diagonal, beside, q, before = [], [], np.sqrt(chances), np.zeros(x.size)
+    diagonal: list[float] = []
+    beside: list[float] = []
+    q, before = np.sqrt(chances), np.zeros(x.size)
     for _ in range(3):
         new = x * q
         diagonal.append(float(q @ new))
@@ -156,7 +158,7 @@ def test_the_whole_recursion() -> None:
 
                 def excess(v: float, above: Array, x: Array, gain: float, later: float, share: float) -> float:
                     label = float(on_parabola(x, np.append(v, above), x[0] + share)) - v if above.size else 0.0
-                    return ARRIVALS * max(gain + label, 0.0) + later - (RATE + x[0] * RESOLVE) * v
+                    return float(ARRIVALS * max(gain + label, 0.0) + later - (RATE + x[0] * RESOLVE) * v)
 
                 given = new[t + 1 : t + 3, i], nodes[t : t + 3], rate - COST, later, 1.0 / block
                 new[t, i] = brentq(excess, -30.0, 90.0, args=given, xtol=1e-13)
@@ -216,7 +218,7 @@ def test_the_whole_recursion_with_a_horizon() -> None:
                             above = [one_less(q + 1 + j, new[q + 1 + j, i], t, k, i) for j in range(x.size - 1)]
                             more = float(on_parabola(x, np.array([stay, *above]), x[0] + 1.0 / blocks[k]))
                             best = max(stay, gain + more)
-                        return ARRIVALS * best + later - (RATE + ARRIVALS + x[0] * RESOLVE) * v
+                        return float(ARRIVALS * best + later - (RATE + ARRIVALS + x[0] * RESOLVE) * v)
 
                     new[q, i] = brentq(excess, -30.0, 90.0, args=(t, k, i, q, rate - COST, later, new), xtol=1e-13)
                     if q < grid.size - 1:

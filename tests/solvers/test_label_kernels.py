@@ -75,7 +75,7 @@ def plain_step(n: float, block: int, discount: float, later: Array) -> tuple[Arr
 def convex(seed: int = 0) -> Array:
     """A later value as the recursion has it: convex, and above the gain of the best offers."""
     known = SHARE @ np.maximum(GAIN, 0.0)
-    return known + 0.03 * GRID * (1.0 - GRID) * (2.0 + np.sin(seed + GRID))
+    return np.asarray(known + 0.03 * GRID * (1.0 - GRID) * (2.0 + np.sin(seed + GRID)))
 
 
 @pytest.mark.parametrize("i", [0, 1, 5, GRID.size - 2, GRID.size - 1])

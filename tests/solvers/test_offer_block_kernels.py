@@ -152,7 +152,7 @@ def plain_after(
                 new = min(max(rate * (n + block) - a, 0.0), block)
                 points.append((y * size + new, weight * chance))
     total = np.zeros(value.shape[0])
-    for good, chance in points:
+    for good, probability in points:
         place = good / (size + block)
         first = 0
         for nodes in next_nodes:
@@ -161,11 +161,11 @@ def plain_after(
                 solved = np.linalg.solve(
                     np.vander(nodes[begin : begin + 3] - place), value[:, first + begin : first + begin + 3].T
                 )
-                total += chance * solved[-1]
+                total += probability * solved[-1]
                 break
             first += nodes.size
         else:
-            total += chance * horizon * plain_profit(mean_of(k + block, place, mixture))
+            total += probability * horizon * plain_profit(mean_of(k + block, place, mixture))
     return total
 
 

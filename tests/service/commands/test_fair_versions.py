@@ -102,7 +102,7 @@ def test_a_draw_is_inside_the_open_interval_and_does_not_depend_on_segments_with
     edges = _draw({"all": [MixedCost(0.0, 1.0)], "nobody": [MixedCost(1.0, 1.0)]}, 0)
     assert edges == {"all": 1e-9, "nobody": 1.0 - 1e-9}
     limit = specification().fairness
-    assert limit is not None
+    assert limit
     assert limit.seed == 0
 
 

@@ -106,7 +106,8 @@ def test_an_offer_is_decided_at_its_own_break_even() -> None:
     assert verdict.expected_profit == pytest.approx(300.0)
     assert verdict.threshold == pytest.approx(0.46)  # 0.5 - 40/1000
     learns = decide(changed(OFFERED, mean=0.48), choices=(SMALL, LARGE))
-    assert (learns.rule, learns.threshold) == ("worth_learning", pytest.approx(0.46))
+    assert learns.rule == "worth_learning"
+    assert learns.threshold == pytest.approx(0.46)
     assert decide(changed(OFFERED, label_value=900.0)).threshold == 0.0
     assert decide(changed(OFFERED, label_value=-900.0, accepted=False, propensity=0.0)).threshold == 1.0
     assert decide(changed(OFFERED, label_value=None)).threshold == 0.5
@@ -141,7 +142,7 @@ def test_offers_that_fit_under_a_cap_in_money(at_risk: float, fits: list[Offer])
 
 
 def test_where_no_offer_fits_the_cap_in_money_is_the_reason() -> None:
-    full = {"choices": (SMALL, LARGE), "counts": Counts(at_risk=951.0), "exposure_cap_amount": 1000.0}
+    full: dict[str, Any] = {"choices": (SMALL, LARGE), "counts": Counts(at_risk=951.0), "exposure_cap_amount": 1000.0}
     model = Model(OFFERED)
     verdict = decide(model=model, **full)
     assert (verdict.decision, verdict.rule) == ("reject", "exposure_cap_amount")
@@ -149,7 +150,8 @@ def test_where_no_offer_fits_the_cap_in_money_is_the_reason() -> None:
     assert decide(OFFERED, waiting_list=True, **full).decision == "wait"
     assert decide(exposure_cap_amount=1000.0, counts=Counts(at_risk=5000.0)).decision == "accept"  # without offers
     assert decide(**full).decision == "accept"  # the model has one break-even, so offers do not matter
-    for more in ({"overall": OverallLimits(cap=3)}, {"use": OverallUse(pending=1)}):
+    also: list[dict[str, Any]] = [{"overall": OverallLimits(cap=3)}, {"use": OverallUse(pending=1)}]
+    for more in also:
         assert decide(OFFERED, **full, **more).rule == "exposure_cap_amount"
 
 
@@ -176,7 +178,7 @@ def test_the_offers_of_the_version_count_if_the_request_names_none() -> None:
 
 def test_limits_over_all_segments() -> None:
     overall = OverallLimits(Capacity(acceptances=10), cap=3, cap_amount=1000.0)
-    free = {"choices": (SMALL, LARGE), "overall": overall}
+    free: dict[str, Any] = {"choices": (SMALL, LARGE), "overall": overall}
     assert decide(OFFERED, use=OverallUse(accepted=9, pending=2), **free).decision == "accept"
     assert decide(OFFERED, use=OverallUse(accepted=10), **free).rule == "period_capacity"
     assert decide(OFFERED, use=OverallUse(pending=3), **free).rule == "overall_exposure_cap"
@@ -185,13 +187,13 @@ def test_limits_over_all_segments() -> None:
     assert decide(OFFERED, use=None, **free).decision == "accept"
     assert decide(OFFERED, use=OverallUse(accepted=10**6), choices=(SMALL,)).decision == "accept"
     # The limits of the segment come first.
-    both = {"counts": Counts(at_risk=990.0), "exposure_cap_amount": 1000.0, **free}
+    both: dict[str, Any] = {"counts": Counts(at_risk=990.0), "exposure_cap_amount": 1000.0, **free}
     assert decide(OFFERED, use=OverallUse(pending=1, at_risk=990.0), **both).rule == "exposure_cap_amount"
-    apart = {"counts": Counts(at_risk=950.0), "exposure_cap_amount": 1000.0, **free}
+    apart: dict[str, Any] = {"counts": Counts(at_risk=950.0), "exposure_cap_amount": 1000.0, **free}
     assert decide(changed(OFFERED, amount=100.0), use=OverallUse(pending=1, at_risk=990.0), **apart).rule == (
         "overall_exposure_cap_amount"
     )
-    counted = {"counts": Counts(pending=1), "exposure_cap": 1, **free}
+    counted: dict[str, Any] = {"counts": Counts(pending=1), "exposure_cap": 1, **free}
     assert decide(OFFERED, use=OverallUse(pending=3), **counted).rule == "exposure_cap"
     model = Model(OFFERED)
     decide(model=model, use=OverallUse(pending=1, at_risk=600.0), **free)

@@ -196,7 +196,7 @@ def test_what_is_stored_and_what_is_left_out() -> None:
     stored = np.frombuffer(b64decode(body.labels), dtype="<f4").astype(float)
     least, dropped, at = 1e-6 * OFFERS.mean_amount, [0.0], 0
     exact = {
-        (left, k): solved.state_labels(*np.broadcast_arrays(k, states), left)
+        (left, k): solved.state_labels(np.full(states.size, k), states, left)
         for left in range(1, 26)
         for k in range(25 - left + 1)
         for states in [np.arange(solved.band.low[k], solved.band.high[k] + 1)]

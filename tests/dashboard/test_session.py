@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 
 import httpx
+import msgspec
 import pytest
 
-from lenience.dashboard.session import new_session, read_session, sign_in
+from lenience.dashboard.session import PURPOSE, Session, new_session, read_session, sign_in
+from lenience.dashboard.signed_cookie import read_cookie, write_cookie
 from lenience.service.commands.keys import Keyring, create_key, revoke_key
 from lenience.service.storage.store import Store
 from serving import SPEC, Served, serving, sqlite_file
@@ -160,15 +162,25 @@ def test_a_session_ends_with_its_key_and_cannot_be_forged(database: str) -> None
     again = read_session(keyring, visitor.cookie)
     assert again is not None
     assert again.token == visitor.token
-    actor, end, nonce, signature = visitor.cookie.split(".")
+    signed, signature = visitor.cookie.split(".")
+    session = read_cookie([keyring.secrets.signing], PURPOSE, visitor.cookie, Session)
+    assert session is not None
+    longer = msgspec.structs.replace(session.content, end=session.content.end + 1)
+    own = write_cookie(keyring.secrets.signing, PURPOSE, longer)
+    assert read_session(keyring, own) is not None  # what only the service can sign
     for forged in (
-        f"{actor}.{int(end) + 1}.{nonce}.{signature}",
-        f"{actor}.{end}.{nonce}x.{signature}",
-        f"{actor}.1.{nonce}.{signature}",
+        f"{own.split('.')[0]}.{signature}",
+        write_cookie(b"another secret", PURPOSE, longer),
+        write_cookie(keyring.secrets.signing, "sign-in", longer),  # signed for another purpose
+        write_cookie(keyring.secrets.signing, PURPOSE, msgspec.structs.replace(longer, end=1)),
+        f"{signed}.{signature}x",
+        f"{signed}x.{signature}",
+        f"{signed}.",
+        ".",
         "nothing",
         "",
     ):
-        assert read_session(keyring, forged) is None
+        assert read_session(keyring, forged) is None, forged
     revoke_key(store, identity, "test")
     keyring.refresh()
     assert read_session(keyring, visitor.cookie) is None

@@ -23,7 +23,7 @@ import click
 from lenience.cli.options import FILE, json_option
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted
-from lenience.core.settings import CLOCK_STEP, DATABASE, FOUR_EYES, LOG_REQUESTS, MULTIPROCESS, SESSION_SECRET
+from lenience.core.settings import CLOCK_STEP, DATABASE, FOUR_EYES, LOG_REQUESTS, MULTIPROCESS, OPENID, SESSION_SECRET
 from lenience.core.validation import real
 
 if TYPE_CHECKING:
@@ -68,6 +68,14 @@ database_option = click.option(
     show_envvar=True,
     help="Let a version be activated only by somebody else than its author.",
 )
+@click.option(
+    "--oidc",
+    type=FILE,
+    metavar="FILE",
+    envvar=OPENID,
+    show_envvar=True,
+    help="A TOML file with the settings for sign-in with OpenID Connect.",
+)
 @click.option("--log-requests", is_flag=True, help="Log every request, not only those that failed.")
 @json_option
 def serve(
@@ -77,18 +85,20 @@ def serve(
     workers: int,
     clock_step: float,
     four_eyes: bool,
+    oidc: str | None,
     log_requests: bool,
     as_json: bool,
 ) -> None:
     """Decide over HTTP whom to accept, learn from outcomes as they arrive, and keep a log that can be audited.
 
     The service creates the database, or upgrades its schema, when it starts. Only this machine can reach the service
-    until API keys exist (lenience keys).
+    until API keys exist (lenience keys) or sign-in with OpenID Connect is set up (--oidc).
 
     \b
     Example:
       lenience serve --port 8000 --database decisions.db
       lenience serve --database postgresql://lenience@localhost/lenience --workers 4
+      lenience serve --four-eyes --oidc oidc.toml
     """
     require_service()
     import uvicorn
@@ -98,12 +108,13 @@ def serve(
     from lenience.service.storage.address import database_url
 
     os.environ[CLOCK_STEP] = str(real("clock_step", clock_step, above=0, most=LARGEST_STEP))
-    prepare(host, database, workers)
+    prepare(host, database, workers, oidc)
     listening = listen(host, port)
     actual = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     os.environ[DATABASE] = database
     os.environ[FOUR_EYES] = "1" if four_eyes else "0"
+    os.environ[OPENID] = oidc or ""
     os.environ[LOG_REQUESTS] = "1" if log_requests else "0"
     if database_url(database).get_backend_name() != "sqlite":  # with SQLite the secret is in a file
         os.environ.setdefault(SESSION_SECRET, secrets.token_hex(32))  # all processes share the dashboard's sessions
@@ -178,8 +189,9 @@ def announce_when_ready(address: tuple[str, int], line: str) -> None:
     click.echo(line)
 
 
-def prepare(host: str, database: str, workers: int) -> None:
-    """Raise InputError if the service cannot run: a second writer, no keys on a public address, or no database."""
+def prepare(host: str, database: str, workers: int, oidc: str | None = None) -> None:
+    """Raise InputError if the service cannot run: bad settings, a second writer, no keys on a public address."""
+    from lenience.dashboard.openid.settings import read_client_secret, read_openid_settings
     from lenience.service.commands.keys import list_keys
     from lenience.service.domain.problems import Problem
     from lenience.service.http.auth import loopback
@@ -187,6 +199,9 @@ def prepare(host: str, database: str, workers: int) -> None:
     from lenience.service.storage.session_secrets import SessionSecrets
     from lenience.service.storage.store import Store
 
+    openid = read_openid_settings(oidc)
+    if openid is not None:
+        read_client_secret(openid)
     store = None
     try:
         store = Store(database, serving=True)
@@ -200,7 +215,7 @@ def prepare(host: str, database: str, workers: int) -> None:
         store.check_writable()
         SessionSecrets(store.url)  # raises InputError if they cannot be used
         check_clock(store)
-        if not loopback(host) and not list_keys(store):
+        if not loopback(host) and openid is None and not list_keys(store):
             raise InputError(
                 "host",
                 host,
@@ -241,7 +256,7 @@ def require_service(extra: str = "lenience[serve]", *more: str) -> None:
     """Raise InputError with the extra to install if a package of the service is missing."""
     from importlib.util import find_spec
 
-    for package in ("alembic", "httptools", "jinja2", "litestar", "sqlalchemy", "uvicorn", *more):
+    for package in ("alembic", "httptools", "httpx", "jinja2", "joserfc", "litestar", "sqlalchemy", "uvicorn", *more):
         if find_spec(package) is None:
             raise InputError.because(
                 f"The service needs the package {package}",

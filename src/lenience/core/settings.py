@@ -10,6 +10,8 @@ URL = "LENIENCE_URL"
 KEY = "LENIENCE_KEY"
 CLOCK_STEP = "LENIENCE_CLOCK_STEP"
 FOUR_EYES = "LENIENCE_FOUR_EYES"
+OPENID = "LENIENCE_OIDC"
+OPENID_SECRET = "LENIENCE_OIDC_CLIENT_SECRET"
 ALLOW_FSYNC_OFF = "LENIENCE_ALLOW_FSYNC_OFF"
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
@@ -31,6 +33,9 @@ OWN = {
     "default. `lenience serve --clock-step` sets it for the processes it starts.",
     FOUR_EYES: "`1` lets a version be activated only by somebody else than its author. `lenience serve --four-eyes` "
     "sets it for the processes it starts.",
+    OPENID: "A TOML file with the settings for sign-in with OpenID Connect. `lenience serve --oidc` sets it for the "
+    "processes it starts.",
+    OPENID_SECRET: "The client secret for sign-in with OpenID Connect. The file may name a file with it instead.",
     ALLOW_FSYNC_OFF: "`1` lets the service use a PostgreSQL server with `fsync = off`. Only for tests: such a server "
     "loses decisions when its machine crashes.",
 }

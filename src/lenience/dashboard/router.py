@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import re
 from collections.abc import Callable
-from typing import Annotated, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
-from litestar import Request, Response, Router, get, post
+from litestar import Request, Response, Router, get
 from litestar.exceptions import HTTPException, ValidationException
-from litestar.params import FromPath, QueryParameter
+from litestar.params import FromPath
 
 from lenience.core.errors import InputError
 from lenience.dashboard.attempt_limit import AttemptLimit
-from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, solves, what_if
+from lenience.dashboard.openid.provider import Provider
+from lenience.dashboard.openid.settings import read_openid_settings
+from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, sign_in, solves, what_if
 from lenience.dashboard.read_models.audits import Audits
 from lenience.dashboard.read_models.monitored_decisions import MonitoredCache
 from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import PastCountsCache, TimeBucketCache
 from lenience.dashboard.rendering import asset, page, redirect
-from lenience.dashboard.session import (
-    ANYONE,
-    COOKIE,
-    SignInNeeded,
-    checked_form,
-    cookie_of,
-    read_session,
-    refuse_cross_site,
-    sign_in,
-    visited,
-    visitor_of,
-)
-from lenience.dashboard.session import sign_out as end
+from lenience.dashboard.session import SignInNeeded, current_session, visited, visitor_of
 from lenience.dashboard.wizard import pages as new_policy
-from lenience.service.domain.problems import NotFound, Problem, Unauthenticated, log_cause, log_unforeseen
+from lenience.service.domain.problems import NotFound, Problem, log_cause, log_unforeseen
 from lenience.service.http.errors import DISCONNECTED, TITLES, refused_by_validation
-from lenience.service.http.service import Service
 
 Req = Request[Any, Any, Any]
-Back = Annotated[str, QueryParameter(name="next", max_length=500)]
 ExceptionHandler: TypeAlias = Callable[[Req, HTTPException], Response[bytes]]
-SIGN_IN_BODY = 16 * 1024  # bytes of the form, which anyone may send
-FORM_BODY = 512 * 1024  # bytes of another form; an upload has its own limit
-PATH = re.compile(r"/(?!/)[!-\[\]-~]*")  # visible ASCII without a backslash
+FORM_BODY = 512 * 1024  # bytes of a form; sign-in and an upload have their own limits
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 FILES = ("htmx-2.0.11.min.js", "pico-2.1.1.min.css", "dashboard.css", "dashboard.js", "icon.svg")
 
@@ -58,57 +42,6 @@ async def static(name: FromPath[str]) -> Response[bytes]:
     return Response(asset(name), media_type=kind, headers={"Cache-Control": "public, max-age=31536000, immutable"})
 
 
-@get("/sign-in", include_in_schema=False)
-async def sign_in_form(request: Req, back: Back = "/") -> Response[bytes]:
-    """Show the form that asks for a key."""
-    return page(request, "sign_in.html", back=_inside(back), error="")
-
-
-@post("/sign-in", include_in_schema=False, status_code=303, request_max_body_size=SIGN_IN_BODY)
-async def sign_in_now(request: Req) -> Response[bytes]:
-    """Start a session for the holder of a key."""
-    refuse_cross_site(request)
-    limit: AttemptLimit = request.app.state.sign_in_limit
-    address = request.client.host if request.client is not None else ""
-    wait = math.ceil(limit.seconds_to_wait(address))
-    if wait > 0:
-        error = f"Too many failed attempts. Try again in {wait} seconds."
-        response = page(request, "sign_in.html", status=429, back="/", error=error)
-        response.headers["Retry-After"] = str(wait)
-        return response
-    form = await request.form()
-    back = _inside(str(form.get("next", "/")))
-    service: Service = request.app.state.service
-    limit.record(address)
-    await service.ask(service.keyring.refresh)
-    try:
-        visitor = sign_in(service.keyring, str(form.get("key", "")))
-    except Unauthenticated:
-        error = "This key is invalid: it is unknown, revoked, expired or incomplete. A key begins with lk_."
-        return page(request, "sign_in.html", status=401, back=back, error=error)
-    if not visitor.may("read"):
-        roles = " and ".join(visitor.roles)
-        error = f"This key cannot open the dashboard: it has the role {roles} and needs the role read."
-        return page(request, "sign_in.html", status=403, back=back, error=error)
-    limit.clear(address)
-    response = redirect(back)
-    response.cookies.append(cookie_of(visitor, request.url.scheme == "https"))
-    return response
-
-
-@post("/sign-out", include_in_schema=False, opt={"role": ANYONE}, status_code=303)
-async def sign_out(request: Req) -> Response[bytes]:
-    """End the session."""
-    await checked_form(request)
-    service: Service = request.app.state.service
-    cookie = request.cookies.get(COOKIE)
-    if cookie is not None:
-        await service.ask(lambda: end(service, cookie))
-    response = redirect("/sign-in")
-    response.delete_cookie(COOKIE)
-    return response
-
-
 def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
     """Create the routes of the pages, and the state that they need in the application."""
     guarded = [
@@ -120,14 +53,15 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         *fairness.HANDLERS,
         *solves.HANDLERS,
         *new_policy.HANDLERS,
-        sign_out,
+        *sign_in.HANDLERS,
     ]
-    open_ = [static, sign_in_form, sign_in_now]
+    settings = read_openid_settings()
     pages = Router(
         "/",
         route_handlers=[
             Router("/", route_handlers=guarded, guards=[visited], request_max_body_size=FORM_BODY),
-            *open_,
+            static,
+            *sign_in.OPEN,
         ],
         exception_handlers=cast(
             Any,
@@ -148,6 +82,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         "monitored": MonitoredCache(),
         "audits": Audits(database),
         "sign_in_limit": AttemptLimit(),
+        "openid": None if settings is None else Provider(settings),
         "upload_turn": asyncio.Semaphore(1),
     }
 
@@ -170,7 +105,7 @@ def on_error(request: Req, error: Exception) -> Response[bytes]:
         status, detail = 500, "an unexpected error occurred and was logged"
         log_unforeseen(error, route=request.scope.get("path_template"))
     if visitor_of(request) is None:  # no guard ran for an unknown address; the page still shows who is signed in
-        request.scope["user"] = read_session(request.app.state.service.keyring, request.cookies.get(COOKIE))
+        request.scope["user"] = current_session(request)
     template = "parts/error.html" if request.headers.get("hx-request") == "true" else "error.html"
     return page(request, template, status=status, title=TITLES.get(status, "Error"), detail=detail, code=status)
 
@@ -189,15 +124,3 @@ def _on_sign_in(request: Req, needed: SignInNeeded) -> Response[bytes]:
     if request.headers.get("hx-request") == "true":
         return Response(b"", status_code=200, headers={"HX-Redirect": needed.address})
     return redirect(needed.address)
-
-
-def _inside(address: str) -> str:
-    """Return an address on this service, because the given one may point to another site.
-
-    A browser ignores tabs and line breaks in an address and reads a backslash as a slash, so only visible ASCII
-    characters are allowed. (A page of this service sends any others encoded, e.g. %20.)
-
-    >>> _inside("/decisions?segment=a%20b"), _inside("//evil.example"), _inside("/\\t/evil.example")
-    ('/decisions?segment=a%20b', '/', '/')
-    """
-    return address if PATH.fullmatch(address) else "/"

@@ -1,20 +1,22 @@
-"""Sessions of the dashboard: sign-in by API key, a signed cookie, and a token in every form.
+"""Sessions of the dashboard: sign-in by API key or OpenID Connect, a signed cookie, and a token in every form.
 
-The cookie names a key, an expiry and a random number. A secret of the service signs it, so any process of the service
-can check it, and nobody can make one from a copy of the database
-(see :mod:`lenience.service.storage.session_secrets`). Revoking the key ends the session. The database stores only which
-sessions were signed out. Until a key exists, everyone on this machine is the visitor ``local``.
+The cookie names a key or a person, an expiry and a random number. A secret of the service signs it, so any process of
+the service can check it, and nobody can make one from a copy of the database
+(see :mod:`lenience.service.storage.session_secrets`). Revoking the key ends the session. A person's cookie also holds
+the groups that give roles, and the settings of the service say which roles these are. The database stores only which
+sessions were signed out. Until a key exists or OpenID Connect is set up, everyone on this machine is the visitor
+``local``.
+
+Every sign-in makes a new cookie with a new random number, so nobody can prepare a session for somebody else.
 
 A page of another site can make the browser send the cookie along with a form. Two things stop it: the cookie is
-SameSite=Strict, and a form must carry a token derived from the cookie's random number and the secret, which no other
-site can read.
+SameSite=Strict, and a form must carry a token derived from the cookie and the secret, which no other site can read.
 """
 
 from __future__ import annotations
 
 import hmac
 import secrets
-from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
@@ -25,6 +27,8 @@ from litestar.datastructures import Cookie, FormMultiDict
 from litestar.enums import RequestEncodingType
 from litestar.handlers import BaseRouteHandler
 
+from lenience.dashboard.openid.settings import OpenIdSettings
+from lenience.dashboard.signed_cookie import cookie_name, is_secure, new_cookie, read_cookie, write_cookie
 from lenience.service.commands.keys import LOCAL, ROLES, Keyring
 from lenience.service.domain.clock import now
 from lenience.service.domain.problems import BadRequest, Forbidden
@@ -34,18 +38,30 @@ from lenience.service.storage.ended_sessions import digest_of, end_session
 from lenience.service.storage.session_secrets import SESSION_HOURS
 
 COOKIE = "lenience_session"
+PURPOSE = "session"
 MOST_FIELDS = 5_000  # of a form; the longest has a few for each of 300 columns
 ANYONE = "anyone"  # in place of a role: every signed-in visitor
 
 
+class Session(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the cookie holds: who, until when in seconds since 1970, a random number, and a person's name and groups."""
+
+    actor: str
+    end: int
+    salt: str
+    label: str = ""
+    groups: tuple[str, ...] = ()
+
+
 class Visitor(msgspec.Struct, frozen=True):
-    """The visitor: the id and roles of the key, and the token for the forms of this session."""
+    """The visitor: a key or a person with roles, and the token for the forms of this session."""
 
     actor: str
     label: str
     roles: tuple[str, ...]
     token: str
     cookie: str | None = None  # set with the response if the session is new
+    person: bool = False  # signed in with OpenID Connect
 
     def may(self, role: str) -> bool:
         """Return whether the visitor has a role. The role admin includes all others."""
@@ -54,7 +70,12 @@ class Visitor(msgspec.Struct, frozen=True):
     def must_have(self, role: str) -> None:
         """Raise Forbidden if the visitor lacks the role."""
         if not self.may(role):
-            raise Forbidden(f"the key {self.actor} ({self.label}) does not have the role {role!r}")
+            raise Forbidden(f"{self.who} does not have the role {role!r}")
+
+    @property
+    def who(self) -> str:
+        """The visitor in words."""
+        return self.label if self.person else f"the key {self.actor} ({self.label})"
 
     @property
     def local(self) -> bool:
@@ -74,11 +95,11 @@ async def visited(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
     """Guard a page: identify the visitor or ask for a key, and raise Forbidden if the role is missing."""
     service: Service = connection.app.state.service
     keyring = service.keyring
-    if not keyring.any:
+    if not keyring.closed:
         refuse_other_names(connection)
-    visitor = read_session(keyring, connection.cookies.get(COOKIE))
+    visitor = current_session(connection)
     if visitor is None:
-        if keyring.any:
+        if keyring.closed:
             path = connection.headers.get("hx-current-url") or str(connection.url)
             raise SignInNeeded(_path(path))
         visitor = new_session(keyring, LOCAL)
@@ -133,67 +154,55 @@ def sign_in(keyring: Keyring, key: str) -> Visitor:
     return new_session(keyring, keyring.find(f"Bearer {key.strip()}").id)
 
 
-def new_session(keyring: Keyring, actor: str) -> Visitor:
-    """Return a new session with the cookie to set."""
-    payload = f"{actor}.{now() // 1_000_000 + SESSION_HOURS * 3600}.{secrets.token_urlsafe(16)}"
-    cookie = f"{payload}.{_sign(keyring.secrets.signing, 'session', payload)}"
-    visitor = read_session(keyring, cookie)
+def new_session(
+    keyring: Keyring, actor: str, openid: OpenIdSettings | None = None, label: str = "", groups: tuple[str, ...] = ()
+) -> Visitor:
+    """Return a new session with the cookie to set: of a key, or of a person with a name and groups."""
+    hours = SESSION_HOURS if openid is None else openid.session_hours
+    session = Session(actor, now() // 1_000_000 + int(hours * 3600), secrets.token_urlsafe(16), label, groups)
+    cookie = write_cookie(keyring.secrets.signing, PURPOSE, session)
+    visitor = read_session(keyring, cookie, openid)
     assert visitor is not None
     return msgspec.structs.replace(visitor, cookie=cookie)
 
 
-def read_session(keyring: Keyring, cookie: str | None) -> Visitor | None:
-    """Return the visitor of a cookie, or None if it is unsigned, expired, signed out, or its key is invalid."""
-    parts = (cookie or "").split(".")
-    if len(parts) != 4:
+def current_session(connection: ASGIConnection[Any, Any, Any, Any]) -> Visitor | None:
+    """Return the visitor of the cookie that came with a request."""
+    cookie = connection.cookies.get(cookie_name(COOKIE, is_secure(connection)))
+    provider = connection.app.state.openid
+    return read_session(connection.app.state.service.keyring, cookie, None if provider is None else provider.settings)
+
+
+def read_session(keyring: Keyring, cookie: str | None, openid: OpenIdSettings | None = None) -> Visitor | None:
+    """Return the visitor of a cookie, or None if it is unsigned, expired, signed out, or its key is invalid.
+
+    A person's session also needs the settings of OpenID Connect: another provider, or none, ends it.
+    """
+    found = read_cookie(keyring.secrets.verifying, PURPOSE, cookie, Session)
+    if found is None or digest_of(found.signed) in keyring.ended:
         return None
-    actor, end, _, signature = parts
-    if (actor == LOCAL) == keyring.any or not end.isdigit() or int(end) * 1_000_000 < now():
+    session, token = found.content, found.derive("form")
+    if (session.actor == LOCAL) == keyring.closed or session.end * 1_000_000 < now():
         return None
-    key = keyring.valid_key(actor) if actor != LOCAL else None
-    if key is None and actor != LOCAL:
-        return None
-    payload = ".".join(parts[:3])
-    secret = _signer(keyring, payload, signature)
-    if secret is None or digest_of(payload) in keyring.ended:
-        return None
-    token = _sign(secret, "form", payload)
-    if key is None:
+    if session.actor == LOCAL:
         return Visitor(LOCAL, "this machine", ROLES, token)
-    return Visitor(key.id, key.label, key.roles, token)
+    if openid is not None and openid.is_actor(session.actor):
+        return Visitor(session.actor, session.label, openid.roles_of(session.groups), token, person=True)
+    key = keyring.valid_key(session.actor)
+    return None if key is None else Visitor(key.id, key.label, key.roles, token)
 
 
 def sign_out(service: Service, cookie: str) -> None:
     """End the session of a valid cookie: in this process now, in others when they next read the keys."""
-    payload, _, _ = cookie.rpartition(".")
-    end_session(service.store, payload, int(payload.split(".")[1]) * 1_000_000)
-    service.keyring.refresh()
+    found = read_cookie(service.keyring.secrets.verifying, PURPOSE, cookie, Session)
+    if found is not None:
+        end_session(service.store, found.signed, found.content.end * 1_000_000)
+        service.keyring.refresh()
 
 
 def cookie_of(visitor: Visitor, secure: bool) -> Cookie:
     """Return the cookie of a new session."""
-    return Cookie(
-        key=COOKIE,
-        value=visitor.cookie or "",
-        path="/",
-        httponly=True,
-        samesite="strict",
-        secure=secure,
-        max_age=SESSION_HOURS * 3600,
-    )
-
-
-def _signer(keyring: Keyring, payload: str, signature: str) -> bytes | None:
-    """Return the secret that signed a session, or None if none of the service's secrets did."""
-    given = signature.encode()
-    for secret in keyring.secrets.verifying:
-        if hmac.compare_digest(given, _sign(secret, "session", payload).encode()):
-            return secret
-    return None
-
-
-def _sign(secret: bytes, purpose: str, payload: str) -> str:
-    return hmac.new(secret, f"{purpose}\0{payload}".encode(), sha256).hexdigest()
+    return new_cookie(COOKIE, visitor.cookie or "", SESSION_HOURS * 3600, secure)
 
 
 def _path(address: str) -> str:

@@ -17,7 +17,7 @@ from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import Visitor, checked_form, visitor_of
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.outcomes import Change, Kind, OverrideRequest
-from lenience.service.domain.answers import DecisionAnswer, DecisionsPage, DecisionView, OutcomeAnswer
+from lenience.service.domain.answers import DecisionAnswer, DecisionsPage, OutcomeAnswer
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.state import realised_profit
@@ -25,6 +25,7 @@ from lenience.service.http.common import DecisionId
 from lenience.service.http.service import Service
 from lenience.service.queries.reading import Filters
 from lenience.service.storage import schema
+from lenience.service.storage.people import actor_names
 
 Req = Request[Any, Any, Any]
 PAGE = 50
@@ -100,21 +101,21 @@ async def show(identity: DecisionId, request: Req) -> Response[bytes]:
     """Show one decision with its explanation and its history."""
     service: Service = request.app.state.service
 
-    def ask() -> tuple[DecisionView, Money | None, dict[str, str] | None]:
+    def ask() -> dict[str, Any]:
         decision = service.queries.decision(identity)
         offers = decided_offers(service, [identity])
-        money = offers[identity].money if identity in offers else None
-        return decision, money, _units(service, decision)
+        units = _units(service, decision)
+        with service.store.read() as connection:
+            names = actor_names(connection, [event.actor for event in decision.history])
+        return {
+            "decision": decision,
+            "money": offers[identity].money if identity in offers else None,
+            "by_features": units is not None,
+            "contributions": contributions_in_words(decision, units or {}),
+            "names": names,
+        }
 
-    decision, money, units = await service.ask(ask)
-    return page(
-        request,
-        "decision.html",
-        decision=decision,
-        money=money,
-        by_features=units is not None,
-        contributions=contributions_in_words(decision, units or {}),
-    )
+    return page(request, "decision.html", **await service.ask(ask))
 
 
 @post("/decisions/{identity:str}/again", include_in_schema=False, status_code=303)

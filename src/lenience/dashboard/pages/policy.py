@@ -24,6 +24,7 @@ from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.rendering import natural, page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.short_names import without_features
+from lenience.service.commands.four_eyes import four_eyes_required, version_authors
 from lenience.service.commands.lifecycle import NEXT, ChangeState
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.clock import iso_time
@@ -36,6 +37,7 @@ from lenience.service.http.service import Service
 from lenience.service.queries.shadow_versions import compare_shadows
 from lenience.service.storage import schema
 from lenience.service.storage.import_records import read_imports
+from lenience.service.storage.people import actor_names
 
 Req = Request[Any, Any, Any]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6)]
@@ -87,9 +89,14 @@ def filled_in(
         if hand is not None and segment not in status.version.rules:
             segment = None  # it was typed into the form, not chosen in the address
         compared = [] if version else compare_shadows(connection, status.record)
+        authors = version_authors(connection, status.record.chain)
+        events = policy_events(connection, status)
         return {
             "policy": status,
-            "events": policy_events(connection, status),
+            "events": events,
+            "authors": authors,
+            "names": actor_names(connection, [*authors.values(), *(event.actor for event in events)]),
+            "four_eyes": four_eyes_required(),
             "imports": [one.view() for one in read_imports(connection, status.record.chain).values()],
             "compared": compared,
             "shadow_money": _money_of(compared),

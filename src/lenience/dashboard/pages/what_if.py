@@ -112,7 +112,7 @@ async def save(request: Req) -> Response[bytes]:
         return redirect(f"/solves/{solve.id}")
     made = msgspec.json.decode(solve.task.result().body, type=VersionAnswer)
     number = made.version
-    message = f"Saved version {number} of {specification.name} as a draft. It makes no decisions until you activate it."
+    message = f"Saved version {number} of {specification.name} as a draft. It makes no decisions until it is activated."
     return redirect(f"/policies/{specification.name}?version={number}", message, *made.warnings)
 
 

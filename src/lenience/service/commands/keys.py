@@ -7,6 +7,7 @@ to store. Checking it takes a microsecond, while the hash of a password must tak
 from __future__ import annotations
 
 import hmac
+import os
 import re
 import secrets
 import threading
@@ -17,6 +18,7 @@ import msgspec
 from sqlalchemy import select, update
 
 from lenience.core.errors import InputError
+from lenience.core.settings import OPENID
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import KeyCreated, KeyRevoked
 from lenience.service.domain.problems import Forbidden, Unauthenticated
@@ -29,7 +31,7 @@ from lenience.service.storage.store import Store
 
 ROLES = ("admin", "decide", "outcome", "read")
 FRESH = 0.2  # seconds for which an unknown key is not looked up again
-LOCAL = "local"  # the actor while no key exists
+LOCAL = "local"  # the actor while nobody needs to sign in
 
 
 class ApiKey(msgspec.Struct, frozen=True):
@@ -144,10 +146,15 @@ def check_roles(roles: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Keyring:
-    """The keys of a running service. Once a key exists, every request needs one."""
+    """The keys of a running service.
+
+    Once a key exists, every request needs a key or a session. The same holds from the start if the operator has set up
+    sign-in with OpenID Connect.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._openid = bool(os.environ.get(OPENID))
         self._lock = threading.Lock()
         self._keys: dict[str, ApiKey] = {}
         self.ended: frozenset[str] = frozenset()  # sessions of the dashboard
@@ -177,9 +184,12 @@ class Keyring:
         self._read_at = time.monotonic()
 
     @property
-    def any(self) -> bool:
-        """Whether any key exists. Revoked keys count, because revoking the last one must not allow open access."""
-        return bool(self._keys)
+    def closed(self) -> bool:
+        """Whether requests need a key or a session.
+
+        Revoked keys count, because revoking the last one must not allow open access.
+        """
+        return self._openid or bool(self._keys)
 
     def valid_key(self, identity: str) -> ApiKey | None:
         """Return the key with an id, or None if it is unknown, revoked or expired."""
@@ -188,7 +198,7 @@ class Keyring:
 
     def admit(self, authorization: str | None, role: str) -> str:
         """Return the id of the key of a request if it has the role. The role admin includes all others."""
-        if not self._keys:
+        if not self.closed:
             return LOCAL
         key = self.find(authorization)
         if role not in key.roles and "admin" not in key.roles:

@@ -26,7 +26,7 @@ async def needs_role(connection: ASGIConnection[Any, Any, Any, Any], handler: Ba
         return  # the framework's own handler of OPTIONS, which only lists the methods
     service: Service = connection.app.state.service
     role = str(handler.opt["role"])
-    if not service.keyring.any:
+    if not service.keyring.closed:
         refuse_foreign(connection)
     given = connection.headers.get("authorization")
     connection.scope["auth"] = await _admit(service.keyring, given, role)

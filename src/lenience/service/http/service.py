@@ -35,6 +35,7 @@ from lenience.service.storage.command import Command
 from lenience.service.storage.ended_sessions import forget_ended
 from lenience.service.storage.log_key import read_log_key
 from lenience.service.storage.log_tree import has_unsealed
+from lenience.service.storage.people import forget_people
 from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Result, Writer
@@ -238,7 +239,7 @@ class Service:
             self.writer.call(command)
 
     def do_chores(self) -> None:
-        """Let overdue outcomes expire, and delete old idempotency keys and sessions.
+        """Let overdue outcomes expire, and delete old idempotency keys, sessions and names.
 
         After a start with a clock that is far ahead of the newest decision, wait a while: the clock of a machine that
         has just started may be wrong until it is synchronized.
@@ -246,6 +247,7 @@ class Service:
         if monotonic() < self._chores_from:
             return
         forget_ended(self.store)
+        forget_people(self.store)
         for entry in self.queries.policies().policies:
             if entry.active is None:
                 continue

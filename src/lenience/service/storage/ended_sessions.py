@@ -1,4 +1,4 @@
-"""Dashboard sessions that were ended early, stored until they would have expired.
+"""Dashboard sessions that were ended early and attempts to sign in that were used, until they would have expired.
 
 A session is a signed cookie and is not stored itself (see lenience.dashboard.session). The database stores only which
 sessions are no longer valid, so that every process of the service sees it.
@@ -22,11 +22,13 @@ def digest_of(session: str) -> str:
     return sha256(session.encode()).hexdigest()
 
 
-def end_session(store: Store, session: str, until: int) -> None:
-    """End a session that would have been valid until a time in microseconds."""
+def end_session(store: Store, session: str, until: int) -> bool:
+    """End a session that would have been valid until a time in microseconds. Return whether it had not ended before."""
     values = {"session": digest_of(session), "until": until}
-    with suppress(IntegrityError), store.write() as connection:  # the session may have ended before
+    with suppress(IntegrityError), store.write() as connection:
         connection.execute(insert(schema.signed_out).values(values))
+        return True
+    return False
 
 
 def ended_sessions(store: Store) -> frozenset[str]:

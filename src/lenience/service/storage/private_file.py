@@ -13,7 +13,7 @@ OWNER_ONLY = 0o600
 
 
 class PrivateFile:
-    """A file beside the database that only its owner can read.
+    """A file that only its owner can read.
 
     Parameters
     ----------
@@ -23,11 +23,13 @@ class PrivateFile:
         What it holds, for error messages, such as "the secret of the sessions".
     leaked : str
         What to do if other users may have read it.
+    field : str
+        The option at fault if the file cannot be used.
     """
 
-    def __init__(self, path: Path, content: str, leaked: str) -> None:
+    def __init__(self, path: Path, content: str, leaked: str, field: str = "database") -> None:
         self.path = path
-        self._content, self._leaked = content, leaked
+        self._content, self._leaked, self._field = content, leaked, field
 
     def read(self) -> tuple[tuple[int, int], bytes]:
         """Return the state of the file, which changes whenever it is replaced, and its content."""
@@ -77,7 +79,7 @@ class PrivateFile:
     def unusable(self, reason: str, hint: str | None = None) -> InputError:
         """Return the error that says why the file cannot be used."""
         label = f"the file {str(self.path)!r} with {self._content}"
-        return InputError.because(reason, "database", label=label, hint=hint, code="unreadable_file")
+        return InputError.because(reason, self._field, label=label, hint=hint, code="unreadable_file")
 
 
 def state_of(status: os.stat_result) -> tuple[int, int]:

@@ -15,10 +15,15 @@ RIGHTS = {
     "personal": "SELECT, INSERT, DELETE",
     "monitored": "SELECT, INSERT, DELETE",
     "model_state": "SELECT, INSERT, DELETE",
+    "log_run": "SELECT, INSERT",
+    "log_chain": "SELECT, INSERT, UPDATE",
+    "log_tile": "SELECT, INSERT, UPDATE",
+    "log_checkpoint": "SELECT, INSERT, DELETE",
     "idempotency": "SELECT, INSERT, DELETE",
     "api_key": "SELECT, INSERT, UPDATE",
     "signed_out": "SELECT, INSERT, DELETE",
     "audited": "SELECT, INSERT, UPDATE, DELETE",
+    "person": "SELECT, INSERT, DELETE",
 }
 NUMBERED = ("policy", "chain")  # whose rows take their number from a sequence
 

@@ -8,8 +8,8 @@ checks every row of them. An imported decision has the version 0, and its own da
 
 Attributes that are monitored for fairness have a chain of their own for each policy. The chains of segments, and with
 them all decisions and draws, are therefore the same with and without them.
-``audited`` holds the result of the last audit and ``signed_out`` the ended sessions. Both serve the dashboard and prove
-nothing.
+``audited`` holds the result of the last audit, ``signed_out`` the ended sessions and ``person`` the names of people who
+signed in. They serve the dashboard and prove nothing.
 
 Each segment has its own chain because a decision locks its segment's row anyway (for the belief and the pending count).
 The chain then needs no further lock, and processes that decide on different segments never wait for each other.
@@ -254,4 +254,12 @@ signed_out = Table(
     metadata,
     Column("session", String(64), primary_key=True),  # its digest
     Column("until", BigInteger, nullable=False),  # when it would have expired
+)
+
+person = Table(
+    "person",
+    metadata,
+    Column("actor", Text, primary_key=True),  # issuer and subject, as the log names the person
+    Column("label", String(100), nullable=False),  # name and e-mail address
+    Column("seen_at", BigInteger, nullable=False),  # the last sign-in
 )

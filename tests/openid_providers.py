@@ -102,7 +102,7 @@ def _registered(issuer: str, redirect: str) -> Claims:
 
 
 class LyingProvider:
-    """A provider that a test controls: ``claims`` and ``header`` change the ID tokens, ``sign`` replaces the signature."""
+    """A provider that a test controls: ``bend`` changes the claims of an ID token, ``sign`` makes the token."""
 
     def __init__(self) -> None:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -178,8 +178,12 @@ class LyingProvider:
             return 400, {"error": "invalid_grant"}
         now = int(time.time())
         claims = {
-            **{"iss": self.issuer, "aud": CLIENT, "sub": asked["sub"], "nonce": asked["nonce"]},
-            **{"iat": now, "exp": now + 300},
+            "iss": self.issuer,
+            "aud": CLIENT,
+            "sub": asked["sub"],
+            "nonce": asked["nonce"],
+            "iat": now,
+            "exp": now + 300,
             **PEOPLE.get(asked["sub"], {}),
         }
         token = self.sign(self.bend(claims))
@@ -188,10 +192,10 @@ class LyingProvider:
 
 def _handler(provider: LyingProvider) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # noqa: N802
+        def do_GET(self) -> None:
             self._answer("")
 
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             self._answer(self.rfile.read(int(self.headers["Content-Length"])).decode())
 
         def _answer(self, body: str) -> None:

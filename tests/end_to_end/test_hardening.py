@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from lenience.dashboard.attempt_limit import ADDRESSES, ATTEMPTS, WINDOW, AttemptLimit
-from lenience.dashboard.router import _inside
+from lenience.dashboard.pages.sign_in import _inside
 from lenience.service.commands.keys import create_key
 from lenience.service.queries.export import _harmless
 from lenience.service.storage.store import Store

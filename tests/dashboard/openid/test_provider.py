@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from apart import awaited
 from lenience.core.errors import InputError
 from lenience.dashboard.openid import provider as module
 from lenience.dashboard.openid.attempt import Attempt, new_attempt
@@ -58,7 +58,7 @@ async def signed_in(here: Provider, there: LyingProvider, subject: str = "1001")
 
 
 def test_a_code_becomes_a_person(here: Provider, there: LyingProvider) -> None:
-    person = asyncio.run(signed_in(here, there))
+    person = awaited(signed_in(here, there))
     assert person.actor == f"{there.issuer}#1001"
     assert person.label == "Anna Berg (anna@bank.example)"
     assert here.settings.roles_of(person.groups) == ("admin",)
@@ -69,7 +69,7 @@ def test_documents_are_fetched_once(here: Provider, there: LyingProvider) -> Non
         for _ in range(2):
             await signed_in(here, there)
 
-    asyncio.run(twice())
+    awaited(twice())
     assert there.requests.count("/jwks") == there.requests.count("/.well-known/openid-configuration") == 1
 
 
@@ -90,7 +90,7 @@ def test_a_new_key_is_fetched_but_not_for_every_token(
                 await signed_in(here, there)
         assert there.requests.count("/jwks") == 2
 
-    asyncio.run(after_rotation())
+    awaited(after_rotation())
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_new_key_is_fetched_but_not_for_every_token(
 def test_a_token_that_lies_signs_nobody_in(here: Provider, there: LyingProvider, bend: Callable[[Any], Any]) -> None:
     there.bend = bend
     with pytest.raises(SignInRejected):
-        asyncio.run(signed_in(here, there))
+        awaited(signed_in(here, there))
 
 
 def test_a_code_needs_the_verifier_of_its_own_attempt_and_works_once(here: Provider, there: LyingProvider) -> None:
@@ -118,18 +118,18 @@ def test_a_code_needs_the_verifier_of_its_own_attempt_and_works_once(here: Provi
         with pytest.raises(SignInRejected, match="invalid_grant"):
             await here.redeem(code, theirs)
 
-    asyncio.run(stolen())
+    awaited(stolen())
 
 
 def test_groups_may_come_from_the_user_info(here: Provider, there: LyingProvider) -> None:
     there.bend = lambda claims: {name: value for name, value in claims.items() if name != "groups"}
     there.user_info = {"sub": "1001", "groups": ["auditors"], "name": "Somebody Else"}
-    person = asyncio.run(signed_in(here, there))
+    person = awaited(signed_in(here, there))
     assert here.settings.roles_of(person.groups) == ("read",)
     assert person.label.startswith("Anna Berg")  # what is signed comes first
     there.user_info = {"sub": "1002", "groups": ["risk-admins"]}
     with pytest.raises(SignInRejected):
-        asyncio.run(signed_in(here, there))
+        awaited(signed_in(here, there))
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_discovery_document_that_cannot_be_trusted_is_not_used(
 ) -> None:
     there.metadata = changes
     with pytest.raises(ProviderDown):
-        asyncio.run(here.authorization_address(attempt()))
+        awaited(here.authorization_address(attempt()))
 
 
 def test_a_provider_that_is_down_is_not_asked_by_every_visitor(here: Provider, there: LyingProvider) -> None:
@@ -159,7 +159,7 @@ def test_a_provider_that_is_down_is_not_asked_by_every_visitor(here: Provider, t
                 await here.metadata()
         assert await here.sign_out_address(None) is None
 
-    asyncio.run(visitors())
+    awaited(visitors())
     assert len(there.requests) == 1
 
 
@@ -172,7 +172,7 @@ def test_known_documents_last_while_the_provider_is_down(
         there.status = 503
         assert await here.metadata() == known
 
-    asyncio.run(later())
+    awaited(later())
     assert len(there.requests) == 2
 
 
@@ -183,13 +183,13 @@ def test_another_issuer_is_rejected(here: Provider, there: LyingProvider) -> Non
         with pytest.raises(SignInRejected):
             await here.check_issuer("https://evil.example")
 
-    asyncio.run(responses())
+    awaited(responses())
 
 
 def test_a_provider_that_promises_to_name_itself_must_do_so(here: Provider, there: LyingProvider) -> None:
     there.metadata = {"authorization_response_iss_parameter_supported": True}
     with pytest.raises(SignInRejected):
-        asyncio.run(here.check_issuer(None))
+        awaited(here.check_issuer(None))
 
 
 def test_the_secret_comes_from_the_environment_or_a_private_file(

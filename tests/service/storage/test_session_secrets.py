@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from lenience.dashboard import session
 from lenience.dashboard.session import new_session, read_session, sign_in
+from lenience.dashboard.signed_cookie import sign
 from lenience.service.commands.keys import Keyring, create_key
 from lenience.service.storage.address import database_url
 from lenience.service.storage.private_file import PrivateFile
@@ -65,7 +65,7 @@ def test_a_copy_of_the_database_signs_no_session(database: str, tmp_path: Path) 
     assert read_session(keyring, forged.cookie) is None
     payload = (forged.cookie or "").rpartition(".")[0]
     for guess in (stored, stored.encode().hex(), identity, sha256(stored.encode()).hexdigest(), ""):
-        signature = session._sign(guess.encode(), "session", payload)
+        signature = sign(guess.encode(), "session", payload)
         assert read_session(keyring, f"{payload}.{signature}") is None
     thief._store.close()
     keyring._store.close()

@@ -8,7 +8,7 @@ import re
 from typing import Annotated, Any
 
 from litestar import Request, Response, get, post
-from litestar.params import Parameter, QueryParameter
+from litestar.params import QueryParameter
 
 from lenience.dashboard.attempt_limit import AttemptLimit
 from lenience.dashboard.openid.attempt import COOKIE as ATTEMPT_COOKIE
@@ -36,7 +36,8 @@ from lenience.service.storage.people import remember_person
 
 Req = Request[Any, Any, Any]
 Back = Annotated[str, QueryParameter(name="next", max_length=500)]
-Returned = Annotated[str | None, Parameter(max_length=8_000)]  # what the provider put into the address
+Returned = Annotated[str | None, QueryParameter(max_length=8_000)]  # what the provider put into the address
+ReturnedState = Annotated[str | None, QueryParameter(name="state", max_length=200)]
 SIGN_IN_BODY = 16 * 1024  # bytes of the form, which anyone may send
 PATH = re.compile(r"/(?!/)[!-\[\]-~]*")  # visible ASCII without a backslash
 ERROR_CODE = re.compile(r"[a-z_]{1,40}")  # of OAuth 2.0
@@ -101,7 +102,7 @@ async def sign_in_at_provider(request: Req, back: Back = "/") -> Response[bytes]
 async def sign_in_with_code(
     request: Req,
     code: Returned = None,
-    returned_state: Annotated[str | None, Parameter(query="state", max_length=200)] = None,
+    returned_state: ReturnedState = None,
     iss: Returned = None,
     error: Returned = None,
 ) -> Response[bytes]:

@@ -17,7 +17,7 @@ from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import Visitor, checked_form, visitor_of
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.outcomes import Change, Kind, OverrideRequest
-from lenience.service.domain.answers import DecisionAnswer, DecisionsPage, OutcomeAnswer
+from lenience.service.domain.answers import DecisionAnswer, DecisionsPage, DecisionView, OutcomeAnswer
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.state import realised_profit

@@ -3,11 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 BENCH_READY := .venv/.bench-ready
+CLUSTERS_READY := .venv/.clusters-ready
 
 # The tests start many processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check quick bench mutants faults docs figures screenshots package clean
+.PHONY: demo test check quick clusters bench mutants faults docs figures screenshots package clean
 
 demo: $(READY)
 	$(BIN)/lenience demo
@@ -29,6 +30,10 @@ quick: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q $(QUICK)
+
+# A real local Spark (needs Java) and a real local Ray: large packages, which nothing else needs.
+clusters: $(CLUSTERS_READY)
+	$(BIN)/pytest -q tests/clusters
 
 bench: $(BENCH_READY)
 	$(BIN)/python -m benchmarks
@@ -66,6 +71,10 @@ $(READY): pyproject.toml src/lenience/__about__.py
 
 $(BENCH_READY): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	touch $@
+
+$(CLUSTERS_READY): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,spark,ray]'
 	touch $@
 
 clean:

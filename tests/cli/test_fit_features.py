@@ -135,7 +135,7 @@ def test_words_and_table_are_printed(run: Run, loans: str) -> None:
         (("--model", "logistic", "--trust", "3"), "--trust"),
         (("--model", "logistic", "--maturity", "3"), "--maturity"),
         (("--model", "logistic", "--output", "no/folder/policy.json"), "policy.json"),
-        (("--segment", "purpose", "--output", "policy.json"), "--output"),
+        (("--segment", "purpose", "--output", "no/folder/policy.json"), "policy.json"),
         ((), "--segment"),
     ],
 )

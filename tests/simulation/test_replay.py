@@ -22,9 +22,10 @@ from lenience.reports.replay_report import (
     write_replay_report,
 )
 from lenience.simulation.full_information import full_information_acceptances
-from lenience.simulation.replay import OURS, _prepared, _quick, _run_any, default_policies, late
+from lenience.simulation.replay import OURS, default_policies, late
 from lenience.simulation.replay_draws import draw
 from lenience.simulation.replay_result import half_width
+from lenience.simulation.replay_runs import _prepared, _quick, _run_any
 from lenience.simulation.replay_table import replay_rows, replay_tables
 from rejections import rejected
 from research import feature_tables

@@ -23,8 +23,9 @@ from lenience.reports.replay_report import (
     write_replay_report,
 )
 from lenience.simulation.full_information import full_information_offers
-from lenience.simulation.replay import ONE_BREAK_EVEN, OURS, _prepared, _run_any, default_policies, late
+from lenience.simulation.replay import ONE_BREAK_EVEN, OURS, default_policies, late
 from lenience.simulation.replay_draws import draw
+from lenience.simulation.replay_runs import _prepared, _run_any
 
 Rows = NDArray[np.float64]
 

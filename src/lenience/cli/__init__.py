@@ -23,6 +23,7 @@ COMMANDS = {
     "delay": "Compute what late labels cost, and how many acceptances may be pending.",
     "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",
     "erase": "Erase personal data, by reference or by age, from a running service.",
+    "export-sql": "Write a policy as SQL that decides a table of applicants.",
     "fair": "Compute the best policy under a fairness constraint, its price, and who pays.",
     "fit": "Estimate success rates from past decisions, by segment or by features.",
     "gittins": "Find the costs up to which a population is worth accepting (Gittins index).",
@@ -46,7 +47,7 @@ COMMANDS = {
     "witness": "Check that a service's log only grows, and countersign its checkpoints.",
     "threshold": "Compute the minimum success rate for acceptance after n observations.",
 }
-MODULES = {"import": "import_portfolio"}  # commands whose name cannot be that of a module
+MODULES = {"export-sql": "export_sql", "import": "import_portfolio"}  # commands whose name cannot be that of a module
 MAIN_THREAD = ("demo", "serve", "simulate", "sweep")  # they handle interrupts and their own processes
 
 

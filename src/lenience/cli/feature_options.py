@@ -17,7 +17,6 @@ OPTIONS = {
     "score_scale": "--score-scale",
     "lower_is_better": "--lower-is-better",
     "trust": "--trust",
-    "output": "--output",
 }
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -27,7 +26,9 @@ def feature_options(command: Command) -> Command:
     """Add the options for models with features."""
     for option in (
         click.option(
-            "--output", type=click.Path(dir_okay=False), help="Write the policy to this file; with features only."
+            "--output",
+            type=click.Path(dir_okay=False),
+            help="Write the policy to this file, for the service and for export-sql.",
         ),
         click.option(
             "--lower-is-better", is_flag=True, help="Say that fewer points are better; with --score-scale points."

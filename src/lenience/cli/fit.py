@@ -37,7 +37,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
     """Count past decisions in SOURCE (CSV, Parquet, or a table of --connection) and estimate success rates.
 
     With --segment, success is estimated by segment. With --model logistic or calibrated, it is estimated from features
-    or from your own score, and --output writes the policy to a file.
+    or from your own score. --output writes the policy to a file.
 
     With --cost, or --gain and --loss, the decision of each segment is shown. Where amounts differ, name the columns of
     gain and loss, or those of the loans' amount, rate and term.
@@ -63,7 +63,12 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         fit_by_features(as_json, cost, money, **options)
         return
     without_feature_options(options)
+    output = options.pop("output")
     past = read_past_options(**options, cost=cost)
+    if output is not None:
+        from lenience.cli.policy_file import write_specification
+
+        write_specification(past, output, options["doubt"])
     starts = {}
     if past.segments is not None:
         from lenience.segments.starting import starts as find_starts
@@ -110,6 +115,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
                 "monitored": monitored_json(past.monitored),
                 "decides_by_protected": list(past.protected),
                 "shut_out_at_outset": msgspec.to_builtins(past.outset),
+                "output": output,
             }
         )
         return
@@ -174,6 +180,8 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         out.print(legend)
         _print_outset(past)
     print_monitored(past.monitored)
+    if output is not None:
+        out.print(bold("Written:"), f" {output}, for lenience export-sql and for the service.", sep="")
 
 
 def _print_outset(past: PastOptions) -> None:

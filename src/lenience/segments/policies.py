@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -24,6 +24,9 @@ from lenience.policies.beliefs.offers import OfferDecision, OfferPolicy, offers_
 from lenience.policies.beliefs.optimal import OptimalPolicy
 from lenience.segments.segments import Segment, Segments
 from lenience.segments.staleness import gains_of_knowing, losses_of_keeping
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 MOST_ROWS = 1000  # A table has at most this many rows by default, and grows on demand.
 # Of a segment with offers or a mixture for a prior:
@@ -218,6 +221,47 @@ class SegmentPolicies(Mapping[str, Any]):
             policy = cell.own.solve(MixtureBelief.of(known), rows=1)
         decision: OfferDecision = policy.decide(known, offer)
         return decision
+
+    def decide_table(
+        self, table: ir.Table, segment: str = "segment", amount: str | None = None, cost: str | None = None
+    ) -> ir.Table:
+        """Decide a table of applicants inside the engine that holds it, each by what is known now.
+
+        Parameters
+        ----------
+        table : ibis.Table
+            The applicants, in any engine that Ibis supports.
+        segment : str
+            The column with the segment.
+        amount : str, optional
+            The column with the amount at stake (gain + loss) of the offer, where segments have offers.
+        cost : str, optional
+            The column with the break-even of the offer, where segments have offers.
+
+        Returns
+        -------
+        ibis.Table
+            The table with ``decision``, ``reason`` and ``success_rate``; with offers also ``expected_profit`` and
+            ``label_value``. Rows of unknown segments and rows without a valid offer have no decision.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, there are too many segments, or labels are late.
+
+        Examples
+        --------
+        >>> import ibis, pyarrow
+        >>> from lenience import Belief, Discounted, Segments
+        >>> cells = Segments.of({"a": 0.5, "b": 0.5}, Discounted(0.8, 0.99), {"a": Belief(10, 7), "b": Belief(9, 3)})
+        >>> applicants = ibis.memtable(pyarrow.table({"segment": ["a", "b", "c"]}))
+        >>> decided = cells.solve().decide_table(applicants).to_pyarrow()
+        >>> decided["decision"].to_pylist(), decided["reason"].to_pylist()
+        (['accept', 'reject', None], ['worth_learning', 'below_threshold', 'unknown_segment'])
+        """
+        from lenience.segments.table_decisions import decided, segment_figures
+
+        return decided(segment_figures(self), table, segment, amount, cost)
 
     def segment_value(self, name: str) -> Bounds:
         """Return what a segment adds to the value of the whole population, from its prior on.

@@ -24,6 +24,7 @@ from lenience.core.validation import check_cost, having, listed, real, whole
 from lenience.policies.registry import label_of
 from lenience.simulation.block import ReplicationBlock, joined
 from lenience.simulation.late_labels import LateLabels
+from lenience.simulation.parallel import run_in_parallel
 from lenience.simulation.reference_policies import OPTIMUM, offer_references, references
 from lenience.simulation.result import Simulation
 from lenience.simulation.stream import World
@@ -250,17 +251,7 @@ def prepare(
 
 def run_tasks(tasks: Sequence[Task], workers: int | None, progress: bool) -> Iterator[ReplicationBlock]:
     """Run the tasks and yield their blocks in order."""
-    if workers is not None and (not isinstance(workers, int) or workers == 0):
-        raise InputError("workers", workers, "a whole number other than 0, or None")
-    try:
-        from joblib import Parallel, delayed
-    except ImportError as error:
-        if workers not in (None, 1):
-            raise InputError.missing_package("several workers", "joblib", "simulate") from error
-        yield from map(run_task, tasks)
-        return
-    # If workers is None, joblib.parallel_config decides.
-    blocks = Parallel(n_jobs=workers, return_as="generator")(delayed(run_task)(task) for task in tasks)
+    blocks = run_in_parallel(run_task, [(task,) for task in tasks], workers)
     if not progress:
         yield from blocks
         return

@@ -29,10 +29,8 @@ every arrival, including the rejected. What a policy earns less is the price of 
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
 from typing import Any
 
 import msgspec
@@ -44,20 +42,8 @@ from lenience.core.offer_rows import OfferRows
 from lenience.core.validation import floats, mapped, whole
 from lenience.files.date_formats import Order
 from lenience.files.outcome_words import OutcomeWords, Words, known_or_pending
-from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.objectives.delayed import Delayed
 from lenience.policies.features.base import SelectivePolicy
-from lenience.policies.features.baseline_rules import (
-    ALWAYS,
-    CONSEQUENTIAL,
-    EPSILON,
-    GREEDY,
-    LENIENT,
-    LINEAR_UCB,
-    OPTIMISM,
-    THOMPSON,
-    UCB,
-)
 from lenience.policies.features.baselines import (
     AlwaysRule,
     ConsequentialRule,
@@ -76,11 +62,10 @@ from lenience.simulation.full_information import (
     hindsight_acceptances,
     hindsight_choices,
 )
-from lenience.simulation.replay_draws import Draw, belief_at_start, draw, draw_in_order
+from lenience.simulation.replay_draws import draw, draw_in_order
 from lenience.simulation.replay_periods import checked_times, results_by_period
 from lenience.simulation.replay_result import PolicyResult, ReplayObjective, ReplayResult
-from lenience.solvers.offers.label_table import label_table
-from lenience.solvers.stopping.threshold_table import threshold_table
+from lenience.simulation.replay_runs import run_all
 
 OURS = "lenience"
 ONE_BREAK_EVEN = "lenience, one break-even"
@@ -131,6 +116,7 @@ def replay(
     pending: Words = None,
     times: Any = None,
     dates: Order | None = None,
+    workers: int | None = None,
 ) -> ReplayResult:
     """Run every policy online on data with known outcomes, several times.
 
@@ -160,7 +146,7 @@ def replay(
     first_seed : int, optional
         Seed of the first run; the next runs use the following numbers.
     progress : callable, optional
-        Called with the number of runs done, after each run.
+        Called with the number of runs done, after each run, or after a few of them with several workers.
     offers : optional
         The offer of each row if the objective has offers: a pair of columns (amounts at stake, break-evens), or a list
         of :class:`~lenience.Offer`. A row may also have a menu to choose from, ``Offers.menu(…)``; then ``made`` is
@@ -177,6 +163,9 @@ def replay(
         If a run has all rows, there is only one run.
     dates : {"mdy", "dmy", "ymd"}, optional
         The order of the parts in times such as "06/01/2011", if no value shows it.
+    workers : int, optional
+        The number of processes; by default as joblib is configured, which may be a Dask or Ray cluster. The result does
+        not depend on it.
 
     Returns
     -------
@@ -243,27 +232,12 @@ def replay(
             )
     weights = _weights(objective, count)
     marks = tuple(int(mark) for mark in np.unique(np.rint(np.geomspace(1, count, 60)).astype(np.int64)))
-    accepted_by = {name: np.zeros((runs, count), dtype=np.bool_) for name in chosen}
-    choices_by: dict[str, NDArray[np.int64]] = {}
-    if past is not None:
-        choices_by = {name: np.zeros((runs, count), dtype=np.int64) for name in chosen}
     if moments is None:
         draws = [draw(first_seed + seed, len(labels), count, start) for seed in range(runs)]
     else:
         by_time = np.argsort(moments, kind="stable")
         draws = [draw_in_order(first_seed + seed, by_time, count, start) for seed in range(runs)]
-    done = 0
-    for name, policy in chosen.items():
-        run = None if past is not None else _prepared(policy, rows, labels, objective, count, stakes)
-        for seed in range(runs):
-            if run is None:
-                choices, accepted = choices_by[name][seed], accepted_by[name][seed]
-                _run_any(policy, rows, labels, objective, draws[seed], accepted, stakes, past, choices)
-            else:
-                run(draws[seed], accepted_by[name][seed])
-            done += 1
-            if progress is not None:
-                progress(done)
+    accepted_by, choices_by = run_all(chosen, rows, labels, objective, stakes, past, draws, workers, progress)
     orders = np.array([drawn.order for drawn in draws])
     everyone: NDArray[np.int64] | None = None  # the offers of the model that sees every outcome
     if stakes is None or objective.offers is None:
@@ -363,151 +337,6 @@ def _past_offers(stakes: OfferRows | None, made: ArrayLike | None) -> NDArray[np
             code="missing",
         )
     return stakes.positions("made", made)
-
-
-def _prepared(
-    policy: Any,
-    rows: NDArray[np.float64],
-    labels: NDArray[np.float64],
-    objective: ReplayObjective,
-    arrivals: int,
-    stakes: OfferRows | None = None,
-) -> Callable[[Draw, NDArray[np.bool_]], None]:
-    """Return the function that runs a policy: compiled if it has the default model and this objective."""
-    same = isinstance(policy, SelectivePolicy) and policy.objective == objective
-    quick = _quick(policy) if same and not objective.label_delay else None
-    if quick is not None and stakes is not None:
-        return _prepared_offers(policy, quick, rows, labels, objective, arrivals, stakes)
-    if quick is None:
-        return lambda chance, accepted: _run_any(policy, rows, labels, objective, chance, accepted, stakes)
-    from lenience.simulation.replay_engine import run_online
-
-    rule, parameter = quick
-    model = policy.fit(rows).model_
-    design = model.design(rows)
-    gammas = np.array([objective.discount_at(arrival) for arrival in range(arrivals)])
-    table = threshold_table(objective.cost, float(min(gammas.max(), 1.0 - 1e-9)))
-    refresh = bool(getattr(policy, "refresh", False))
-    size = int(getattr(policy, "reference", 100))
-
-    def run(chance: Draw, accepted: NDArray[np.bool_]) -> None:
-        weights, means, covariances = belief_at_start(model, design, labels, chance)
-        run_online(
-            rule, parameter, design, labels, chance.order, chance.warm, chance.chances, chance.reference[:size],
-            weights, means, covariances, table.cost, gammas, *table[1:], refresh, False, accepted,
-        )  # fmt: skip
-
-    return run
-
-
-def _prepared_offers(
-    policy: SelectivePolicy,
-    quick: tuple[int, float],
-    rows: NDArray[np.float64],
-    labels: NDArray[np.float64],
-    objective: ReplayObjective,
-    arrivals: int,
-    stakes: OfferRows,
-) -> Callable[[Draw, NDArray[np.bool_]], None]:
-    """Return the compiled function that runs a policy with offers."""
-    from lenience.simulation.offer_engine import run_offers_online
-
-    assert objective.offers is not None
-    model = policy.fit(rows).model_
-    gammas = np.array([objective.discount_at(arrival) for arrival in range(arrivals)])
-    table = label_table(objective.offers, float(min(gammas.max(), 1.0 - 1e-9)))
-    refresh, size = bool(getattr(policy, "refresh", False)), int(getattr(policy, "reference", 100))
-    design, amounts, mean_cost = model.design(rows), stakes.amount / table.unit, objective.offers.mean_cost
-
-    def run(chance: Draw, accepted: NDArray[np.bool_]) -> None:
-        arguments: list[Any] = [
-            chance.order, chance.warm, chance.chances, chance.reference[:size],
-            *belief_at_start(model, design, labels, chance), mean_cost, gammas, *table[1:], refresh, False, accepted,
-        ]  # fmt: skip
-        run_offers_online(*quick, design, labels, amounts, stakes.cost, *arguments)
-
-    return run
-
-
-def _quick(policy: SelectivePolicy) -> tuple[int, float] | None:
-    """Return the rule and its parameter for the compiled loop, or None if the loop does not support the policy."""
-    if not (policy.model is None or type(policy.model) is BayesianLogistic):
-        return None
-    if type(policy) is FeaturePolicy:
-        plain = policy.explore == 0.0 and policy.exposure is None and policy.reference <= 100
-        return (LENIENT, 1.0) if plain else None
-    known: dict[type, tuple[int, str]] = {
-        GreedyRule: (GREEDY, "burn_in"),
-        EpsilonRule: (EPSILON, "epsilon"),
-        ThompsonRule: (THOMPSON, "scale"),
-        UpperBoundRule: (UCB, "width"),
-        OptimismRule: (OPTIMISM, "weight"),
-        LinearUpperBoundRule: (LINEAR_UCB, "width"),
-        ConsequentialRule: (CONSEQUENTIAL, "rate"),
-        AlwaysRule: (ALWAYS, ""),
-    }
-    if type(policy) not in known:
-        return None
-    rule, name = known[type(policy)]
-    return rule, float(getattr(policy, name)) if name else 0.0
-
-
-def _run_any(
-    policy: Any,
-    rows: NDArray[np.float64],
-    labels: NDArray[np.float64],
-    objective: ReplayObjective,
-    chance: Draw,
-    accepted: NDArray[np.bool_],
-    stakes: OfferRows | None = None,
-    past: NDArray[np.int64] | None = None,
-    choices: NDArray[np.int64] | None = None,
-) -> None:
-    """Run a policy by its own ``decide`` and ``observe``, and show it each outcome when it is due.
-
-    If rows offer a choice, write the position of the offer that the policy likes best to ``choices``. A policy that
-    treats all offers alike makes the offer that was made in the ``past``.
-    """
-    own = not isinstance(policy, SelectivePolicy)
-    if own or policy.objective.offers is None:
-        stakes = None  # The policy treats all offers alike.
-    if own:
-        policy = copy.deepcopy(policy)
-        if hasattr(policy, "fit"):
-            policy.fit(rows)
-    else:
-        sample = chance.reference[: int(getattr(policy, "reference", 100))]
-        policy.fit(rows).use_reference(rows[sample], None if stakes is None else stakes.pick(sample))
-    if len(chance.warm):
-        policy.observe(rows[chance.warm], np.ones(len(chance.warm)), labels[chance.warm])
-    times, waits = np.arange(len(chance.order), dtype=np.float64), np.zeros(len(chance.order))
-    if objective.label_delay:
-        times, waits = np.cumsum(chance.gaps) / (objective.arrivals or 1.0), chance.delays * objective.label_delay
-    due: list[tuple[float, int]] = []
-    for t, i in enumerate(chance.order):
-        while due and due[0][0] <= times[t]:
-            row = chance.order[heappop(due)[1]]
-            policy.observe(rows[row : row + 1], [True], labels[row : row + 1])
-        if choices is not None and past is not None:
-            choices[t] = past[i]
-        if own:
-            accepted[t] = bool(np.asarray(policy.decide(rows[i : i + 1])).ravel()[0])
-            if accepted[t]:
-                heappush(due, (float(times[t] + waits[t]), t))
-            continue
-        offer = None if stakes is None else stakes.take(i, i + 1)
-        accepted[t] = policy.decide(rows[i : i + 1], float(times[t]), chance.chances[t : t + 1], offer)[0]
-        if choices is not None and stakes is not None:
-            choices[t] = _position(stakes, int(i), policy.log_[-1])
-        if accepted[t]:
-            heappush(due, (float(times[t] + waits[t]), t))
-
-
-def _position(menus: OfferRows, row: int, decision: Any) -> int:
-    """Return the position in a row's menu of the offer that a decision made."""
-    first, end = int(menus.start[row]), int(menus.start[row + 1])
-    same = (menus.amount[first:end] == decision.amount) & (menus.cost[first:end] == decision.cost)
-    return int(np.argmax(same))
 
 
 def _checked(

@@ -176,6 +176,47 @@ class FeaturePolicy(SelectivePolicy):
         """
         return np.asarray(self.propensity(X, offers) >= 1.0)
 
+    def decide_batch(self, batch: Any, amount: str | None = None, cost: str | None = None) -> Any:
+        """Decide a batch of a table, each row as if alone and without exploring. Nothing is logged or changed.
+
+        A batch goes through Python, so this works wherever a table can be cut into Arrow batches: DuckDB, Spark
+        (``mapInArrow``), Ray and Dask (``map_batches``). Decisions are the same for any cut.
+
+        Parameters
+        ----------
+        batch : pyarrow.Table or pyarrow.RecordBatch
+            Applicants, with a column for each feature.
+        amount : str, optional
+            The column with the amount at stake (gain + loss), if the objective has offers.
+        cost : str, optional
+            The column with the break-even, if the objective has offers.
+
+        Returns
+        -------
+        pyarrow.Table or pyarrow.RecordBatch
+            The batch with ``decision``, ``reason``, ``success_rate`` and ``evidence`` (how many outcomes the estimate
+            is worth); with offers also ``expected_profit`` and ``label_value``.
+
+        Raises
+        ------
+        InputError
+            If a column is missing.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> from lenience import Discounted
+        >>> from lenience.models import FeatureColumn
+        >>> past = [{"income": 10.0}, {"income": 40.0}] * 50
+        >>> policy = FeaturePolicy(objective=Discounted(0.6, discount=0.9), columns=[FeatureColumn("income")])
+        >>> decided = policy.fit(past, [0, 1] * 50).decide_batch(pyarrow.table({"income": [12.0, 38.0]}))
+        >>> decided["decision"].to_pylist(), decided["reason"].to_pylist()
+        (['reject', 'accept'], ['below_threshold', 'above_break_even'])
+        """
+        from lenience.policies.features.table_decisions import decide_batch
+
+        return decide_batch(self, batch, amount, cost)
+
     def label_value(self, X: Any) -> NDArray[np.float64]:
         """Return what the outcome of each row would be worth for later decisions about similar people, in money.
 

@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
+from lenience.core.decision_reasons import ABOVE as ABOVE
+from lenience.core.decision_reasons import BELOW as BELOW
+from lenience.core.decision_reasons import LEARNING as LEARNING
 from lenience.core.offers import Offer
 from lenience.service.domain.capacity_price import CapacityBody
 from lenience.service.domain.events import Decision
@@ -27,8 +30,7 @@ from lenience.service.domain.pooled_models import Borrowed, PooledModel
 from lenience.service.domain.pooled_tables import PooledTable
 from lenience.service.domain.solved_tables import SolvedTable
 
-ABOVE, LEARNING, FLOOR = "above_break_even", "worth_learning", "exploration_floor"
-BELOW, LIMIT, CAP, OVER = "below_threshold", "exposure_limit", "exposure_cap", "horizon_over"
+FLOOR, LIMIT, CAP, OVER = "exploration_floor", "exposure_limit", "exposure_cap", "horizon_over"
 LOSS_CAP, CAPACITY = "exposure_cap_amount", "capacity"
 # The rules of rejections for a limit that makes room again. Applicants who are alike are then treated differently.
 FULL = frozenset({LIMIT, CAP, LOSS_CAP, CAPACITY, *OVERALL})

@@ -9,7 +9,7 @@ import pytest
 
 from lenience import Belief, Delayed
 from lenience.solvers.delayed import limit_table
-from lenience.solvers.delayed.limit_table import LimitNode, _between, exposure_limit, look_up_limit
+from lenience.solvers.delayed.limit_table import LimitNode, between_powers, exposure_limit, look_up_limit
 
 
 def test_against_certified_limits() -> None:
@@ -86,6 +86,6 @@ def test_limits_between_the_nodes_of_a_made_up_table(monkeypatch: pytest.MonkeyP
     [(8.0, 3, 0.0), (12.0, 3, math.log2(1.5)), (0.0, -4, 0.0), (1e-9, -4, 0.0), (1e9, 5, 0.0), (32.0, 5, 0.0)],
 )
 def test_powers_of_two_around_a_number(value: float, first: int, share: float) -> None:
-    power, part = _between(value, -4, 5)
+    power, part = between_powers(value, -4, 5)
     assert power == first
     assert part == pytest.approx(share)

@@ -236,7 +236,7 @@ def test_decisions_limits_and_explanations_go_together() -> None:
     assert text.endswith(f"The limit is {limits[0]} pending outcomes.")
     grid = policy.offer_acceptance(10, [7, 9], LOANS, pending=[limits[1], 10**8])
     assert grid.tolist() == [[1.0, 0.0], [1.0, 1.0]]  # the first has more pending than the larger offers may have
-    assert policy.label_worth(belief, 10**8) == 0.0
+    assert policy.labels_at(belief).worth(10**8) == 0.0
     assert policy.label_value(belief, 10**8).lower == 0.0
 
 
@@ -244,7 +244,9 @@ def test_beliefs_that_follow_from_the_prior_need_no_solve(monkeypatch: pytest.Mo
     policy, doubted = estimated(), estimated(doubt=0.2)
     start = doubted.prior
     fresh = EstimatedOfferExposurePolicy.solve(doubted.objective, start.after(9, 6))
-    assert fresh.label_worth(start.after(9, 6), 5) == pytest.approx(doubted.label_worth(start.after(9, 6), 5), rel=0.03)
+    assert fresh.labels_at(start.after(9, 6)).worth(5) == pytest.approx(
+        doubted.labels_at(start.after(9, 6)).worth(5), rel=0.03
+    )
     asked: list[Belief | MixtureBelief] = []
 
     def solve(objective: object, belief: Belief | MixtureBelief) -> EstimatedOfferExposurePolicy:
@@ -252,20 +254,20 @@ def test_beliefs_that_follow_from_the_prior_need_no_solve(monkeypatch: pytest.Mo
         return policy
 
     monkeypatch.setattr("lenience.policies.beliefs.estimated_offer_exposure._solved", solve)
-    policy.label_worth(Belief(2.5, 1.3), 0)
-    policy.label_worth(Belief(1e5, 0.79e5), 0)
-    doubted.label_worth(start, 0)
-    doubted.label_worth(start.after(9, 6), 3)
-    doubted.label_worth(start.after(9.5, 6.25), 3)
+    policy.labels_at(Belief(2.5, 1.3)).worth(0)
+    policy.labels_at(Belief(1e5, 0.79e5)).worth(0)
+    doubted.labels_at(start).worth(0)
+    doubted.labels_at(start.after(9, 6)).worth(3)
+    doubted.labels_at(start.after(9.5, 6.25)).worth(3)
     assert asked == []
     others: list[Belief | MixtureBelief] = [
         Belief(1, 0.5),
         MixtureBelief((start.beliefs[0], FLAT), (0.5, 0.5)),
         Belief(12, 9),
     ]
-    policy.label_worth(others[0], 0)
-    doubted.label_worth(others[1], 0)
-    doubted.label_worth(others[2], 0)
+    policy.labels_at(others[0]).worth(0)
+    doubted.labels_at(others[1]).worth(0)
+    doubted.labels_at(others[2]).worth(0)
     assert asked == others
 
 

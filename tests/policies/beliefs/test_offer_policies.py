@@ -294,16 +294,16 @@ def test_limits_of_late_outcomes_are_where_decisions_change() -> None:
 
 
 def test_labels_of_late_outcomes() -> None:
-    solution = late()._solved(Belief(3, 2))
+    solution = late().labels_at(Belief(3, 2))
     last = len(solution.lower) - 2
     for pending in (0, 1, last):
         label = late().label_value(Belief(3, 2), pending)
-        assert label == solution.pending_worth(pending)
+        assert label == solution.bounds(pending)
         lower = solution.lower[pending + 1] - solution.upper[pending]
         upper = solution.upper[pending + 1] - solution.lower[pending]
         assert (label.lower, label.upper) == (max(lower, 0.0), upper)
     for pending in (last + 1, last + 50):
-        assert late().label_value(Belief(3, 2), pending) == Bounds(0.0, solution.pending_worth(last).upper)
+        assert late().label_value(Belief(3, 2), pending) == Bounds(0.0, solution.bounds(last).upper)
     assert late().label_value(Belief(3, 2)) == late().label_value(Belief(3, 2), 0)
     with rejected("pending"):
         late().label_value(Belief(3, 2), -1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from lenience import Belief, Delayed, Discounted, FeaturePolicy, Offer, Offers
+from lenience import Belief, Discounted, FeaturePolicy, Offer, Offers
 from lenience.core.errors import InputError
 from lenience.core.objective import Objective
 from lenience.core.offer_rows import OfferRows
@@ -207,14 +207,6 @@ def test_pending_acceptances_count_as_labels_that_will_come() -> None:
     assert "acceptances of similar people are pending" in policy.explain([[0.0]], Offer(0.3, 0.8))[0].summary
     limited = FeaturePolicy(HOPEFUL, Discounted(offers=offers, discount=0.95), exposure=2).fit([[0.0]] * 10)
     assert limited.decide([[0.0]] * 6, offers=Offer(0.3, 0.8)).tolist() == [True, True, False, False, False, False]
-
-
-def test_late_labels_are_worth_less() -> None:
-    offers = Offers([1, 5], [0.8, 0.8])
-    now = Discounted(offers=offers, arrivals=50.0, discount_rate=0.5)
-    late = Delayed(offers=offers, arrivals=50.0, discount_rate=0.5, label_delay=1.0)
-    values = [FeaturePolicy(HOPEFUL, each).fit(CELLS).label_value([[0.0]])[0] for each in (now, late)]
-    assert values[1] == pytest.approx(values[0] / 1.5)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)

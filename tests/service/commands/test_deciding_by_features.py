@@ -31,6 +31,10 @@ COLUMNS: list[Json] = [
 ]
 LOGISTIC: Json = {"type": "logistic", "columns": COLUMNS}
 OBJECTIVE: Json = {"type": "discounted", "cost": 0.7, "discount": 0.99}
+LATE_OFFERS: Json = {
+    "type": "delayed", "offers": {"amount": [500, 5000], "cost": [0.7, 0.7]}, "arrivals": 40, "discount_rate": 0.2,
+    "label_delay": 0.5,
+}  # fmt: skip
 
 
 def make(engine: Engine, model: Json = LOGISTIC, **changes: Any) -> Json:
@@ -66,8 +70,9 @@ def live(engine: Engine, rounds: int, seed: int = 0, known: float = 0.8, **more:
 @pytest.mark.parametrize(
     ("objective", "offer"),
     [(OBJECTIVE, None), ({"type": "horizon", "cost": 0.7, "horizon": 200}, None), (LATE["objective"], None),
-     ({"type": "discounted", "offers": {"amount": [500, 5000], "cost": [0.7, 0.7]}, "discount": 0.99}, 500)],
-    ids=["discounted", "horizon", "late", "offers"],
+     ({"type": "discounted", "offers": {"amount": [500, 5000], "cost": [0.7, 0.7]}, "discount": 0.99}, 500),
+     (LATE_OFFERS, 500)],
+    ids=["discounted", "horizon", "late", "offers", "late offers"],
 )  # fmt: skip
 def test_decisions_are_those_of_the_library_bit_for_bit(tmp_path: Path, objective: Json, offer: float | None) -> None:
     engine = Engine(sqlite_file(tmp_path))
@@ -110,6 +115,29 @@ def test_a_calibrated_score_starts_from_what_the_score_says(engine: Engine) -> N
     with pytest.raises(BadRequest) as problem:
         decide(engine, {})
     assert (problem.value.field, problem.value.code) == ("features.pd", "missing")
+
+
+def test_similar_applicants_pending_limit_an_offer(tmp_path: Path) -> None:
+    engine = Engine(sqlite_file(tmp_path))
+    make(engine, {"type": "calibrated", "score": "pd", "trust": 20}, objective=LATE_OFFERS)
+    asked = {"pd": 0.36}
+    first = decide(engine, asked, offer=OfferRequest(amount=1, cost=0.7))
+    short = 0.7 - first["belief"]["s"] / first["belief"]["n"]
+    asks = OfferRequest(amount=0.8 * first["label_value"]["lower"] / short, cost=0.7)  # it loses 80% of the label
+    made = [decide(engine, asked, offer=asks) for _ in range(25)]
+    accepted = [one["decision"] == "accept" for one in made]
+    assert accepted[0]
+    assert accepted == sorted(accepted, reverse=True)
+    held = made[accepted.index(False)]
+    assert held["rule"] == "exposure_limit"
+    assert held["principal_reasons"][0]["code"] == "exposure_limit_reached"
+    assert decide(engine, asked, offer=OfferRequest(amount=1, cost=0.7))["decision"] == "accept"
+    assert decide(engine, asked, offer=OfferRequest(amount=1e7, cost=0.7))["rule"] == "below_threshold"
+    for one in (first, *made[: accepted.index(False)]):
+        engine.outcome(one["id"], "success")
+    assert decide(engine, asked, offer=asks)["decision"] == "accept"
+    assert engine.audit().findings == []
+    engine.close()
 
 
 def test_requests_with_missing_unknown_or_wrong_features(engine: Engine) -> None:

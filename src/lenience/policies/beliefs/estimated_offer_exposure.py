@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,6 +30,26 @@ from lenience.policies.beliefs.offers import check_belief, offers_of
 from lenience.solvers.offers.delayed_blocks import REACH
 
 SAME = 1e-9  # relative; counts that differ by less are equal
+
+
+class LabelsAtBelief(NamedTuple):
+    """The part of a table of labels at the belief that some outcomes lead to."""
+
+    table: EstimatedLabels
+    successes: float
+    failures: float
+
+    def bounds(self, pending: int) -> Bounds:
+        """Return the estimate less and plus its stated error."""
+        return self.table.bounds(self.successes, self.failures, pending)
+
+    def worth(self, pending: int) -> float:
+        """Return the estimate; 0 for more pending than the table follows."""
+        return self.table.worth(self.successes, self.failures, pending)
+
+    def first_rejection(self, profit: float) -> int:
+        """Return the fewest pending labels at which an expected loss is not worth taking."""
+        return self.table.first_rejection(self.successes, self.failures, profit)
 
 
 class EstimatedOfferExposurePolicy(
@@ -142,81 +163,6 @@ class EstimatedOfferExposurePolicy(
             error *= max(estimate / start, 1.0)
         return Bounds(max(estimate - error, 0.0), estimate + error)
 
-    def label_value(self, belief: Belief | MixtureBelief, pending: int = 0) -> Bounds:
-        """Return what one more pending label is worth for later decisions, less and plus its stated error.
-
-        Parameters
-        ----------
-        belief : Belief or MixtureBelief
-            What is known of the success probability.
-        pending : int
-            Number of accepted individuals whose label is not known yet.
-
-        Returns
-        -------
-        Bounds
-            Money. It is not proved.
-
-        Examples
-        --------
-        >>> from lenience import Delayed
-        >>> policy = EstimatedOfferExposurePolicy.solve(Delayed(0.8, 50, 0.1, 1), Belief(2, 1))
-        >>> policy.label_value(Belief(2, 1), 3).upper < policy.label_value(Belief(2, 1), 0).lower
-        True
-        """
-        table, successes, failures = self._place(belief)
-        return table.bounds(successes, failures, whole("pending", pending))
-
-    def label_worth(self, belief: Belief | MixtureBelief, pending: int) -> float:
-        """Return what one more pending label counts for in a decision: its estimate.
-
-        Parameters
-        ----------
-        belief : Belief or MixtureBelief
-            What is known of the success probability.
-        pending : int
-            Number of accepted individuals whose label is not known yet.
-
-        Returns
-        -------
-        float
-            Money.
-
-        Examples
-        --------
-        >>> from lenience import Delayed
-        >>> policy = EstimatedOfferExposurePolicy.solve(Delayed(0.8, 50, 0.1, 1), Belief(2, 1))
-        >>> policy.label_worth(Belief(2, 1), 0) > 0.3
-        True
-        """
-        table, successes, failures = self._place(belief)
-        return table.worth(successes, failures, pending)
-
-    def first_rejection(self, belief: Belief | MixtureBelief, profit: float) -> int:
-        """Return the fewest pending labels at which an expected loss is not worth taking.
-
-        Parameters
-        ----------
-        belief : Belief or MixtureBelief
-            What is known of the success probability.
-        profit : float
-            The expected profit of an offer, below 0.
-
-        Returns
-        -------
-        int
-            The number of labels.
-
-        Examples
-        --------
-        >>> from lenience import Delayed
-        >>> policy = EstimatedOfferExposurePolicy.solve(Delayed(0.8, 50, 0.1, 1), Belief(2, 1))
-        >>> policy.first_rejection(Belief(2, 1), -0.3)
-        2
-        """
-        table, successes, failures = self._place(belief)
-        return table.first_rejection(successes, failures, profit)
-
     def to_json(self) -> str:
         """Return the policy as JSON text; :meth:`from_json` reads it without solving anything.
 
@@ -263,10 +209,21 @@ class EstimatedOfferExposurePolicy(
     def __repr__(self) -> str:
         return f"EstimatedOfferExposurePolicy({self.objective!r}, prior={self.prior.simplified!r})"
 
-    def _place(self, belief: Belief | MixtureBelief) -> tuple[EstimatedLabels, float, float]:
-        """Return the table that has a belief, and the outcomes that lead to it there.
+    def labels_at(self, belief: Belief | MixtureBelief) -> LabelsAtBelief:
+        """Return what labels are worth at a belief.
 
-        A belief that does not follow from the prior, or that the prior all but excludes, has a table of its own.
+        A belief that does not follow from the prior, or that the prior all but excludes, has a table of its own, which
+        is solved when it is first asked for.
+
+        Parameters
+        ----------
+        belief : Belief or MixtureBelief
+            What is known of the success probability.
+
+        Returns
+        -------
+        LabelsAtBelief
+            Estimates by the number pending, with their stated error.
         """
         mixture = MixtureBelief.of(check_belief(belief))
         if len(mixture.beliefs) == len(self.prior.beliefs):
@@ -277,12 +234,12 @@ class EstimatedOfferExposurePolicy(
                 # One belief is found by its size and rate, whatever the number of successes behind it.
                 near = abs(now.mean - start.mean) <= REACH * math.sqrt(start.variance)
                 if near and now.n >= start.n - slack:
-                    return self.labels, good, bad
+                    return LabelsAtBelief(self.labels, good, bad)
             elif good >= -slack and bad >= -slack:
                 expected = self.prior.after(max(good + bad, 0.0), min(max(good, 0.0), max(good + bad, 0.0)))
                 if _same(expected, mixture):
-                    return self.labels, max(good, 0.0), max(bad, 0.0)
-        return _solved(self.objective, mixture.simplified).labels, 0.0, 0.0
+                    return LabelsAtBelief(self.labels, max(good, 0.0), max(bad, 0.0))
+        return LabelsAtBelief(_solved(self.objective, mixture.simplified).labels, 0.0, 0.0)
 
 
 def _same(one: MixtureBelief, other: MixtureBelief) -> bool:

@@ -78,97 +78,24 @@ class OfferExposurePolicy(OfferExposureDecisions, frozen=True, eq=False):
         >>> 2.64949 in problem.solve(Belief(2, 1), tolerance=1e-5).value(Belief(2, 1))
         True
         """
-        return self._solved(belief).value_with(whole("pending", pending))
-
-    def label_value(self, belief: Belief | MixtureBelief, pending: int = 0) -> Bounds:
-        """Return what one more pending label is worth for later decisions.
-
-        Parameters
-        ----------
-        belief : Belief or MixtureBelief
-            What is known of the success probability.
-        pending : int
-            Number of accepted individuals whose label is not known yet.
-
-        Returns
-        -------
-        Bounds
-            Proved bounds, in money. From the solver's largest number of pending labels on, 0 is the lower bound.
-
-        Examples
-        --------
-        >>> from lenience import Delayed
-        >>> offers = Offers(amount=[0.1, 1], cost=[0.8, 0.8])
-        >>> policy = Delayed(offers=offers, arrivals=20, discount_rate=0.5, label_delay=0.5).solve(Belief(2, 1))
-        >>> policy.label_value(Belief(2, 1), 3).upper < policy.label_value(Belief(2, 1), 0).lower
-        True
-        """
-        solution = self._solved(belief)
-        count = whole("pending", pending)
-        last = len(solution.lower) - 2
-        bounds = solution.pending_worth(min(count, last))
-        return bounds if count <= last else Bounds(0.0, bounds.upper)
-
-    def label_worth(self, belief: Belief | MixtureBelief, pending: int) -> float:
-        """Return what one more pending label counts for in a decision: the middle of its bounds.
-
-        Parameters
-        ----------
-        belief : Belief or MixtureBelief
-            What is known of the success probability.
-        pending : int
-            Number of accepted individuals whose label is not known yet.
-
-        Returns
-        -------
-        float
-            Money; 0 from the solver's largest number of pending labels on.
-
-        Examples
-        --------
-        >>> from lenience import Delayed
-        >>> offers = Offers(amount=[0.1, 1], cost=[0.8, 0.8])
-        >>> policy = Delayed(offers=offers, arrivals=20, discount_rate=0.5, label_delay=0.5).solve(Belief(2, 1))
-        >>> policy.label_worth(Belief(2, 1), 0) == policy.label_value(Belief(2, 1)).midpoint
-        True
-        """
-        computed = pending < len(self._solved(belief).lower) - 1
-        return self.label_value(belief, pending).midpoint if computed else 0.0
-
-    def first_rejection(self, belief: Belief | MixtureBelief, profit: float) -> int:
-        """Return the fewest pending labels at which an expected loss is not worth taking.
-
-        Parameters
-        ----------
-        belief : Belief or MixtureBelief
-            What is known of the success probability.
-        profit : float
-            The expected profit of an offer, below 0.
-
-        Returns
-        -------
-        int
-            The number of labels.
-
-        Examples
-        --------
-        >>> from lenience import Delayed, Offer
-        >>> offers = Offers(amount=[0.1, 1], cost=[0.8, 0.8])
-        >>> policy = Delayed(offers=offers, arrivals=20, discount_rate=0.5, label_delay=0.5).solve(Belief(2, 1))
-        >>> policy.first_rejection(Belief(2, 1), -0.03) == policy.limit(Belief(2, 1), Offer(0.1, 0.8))
-        True
-        """
-        solution = self._solved(belief)
-        pending = 0
-        while pending < len(solution.lower) - 1 and profit + solution.pending_worth(pending).midpoint > 0.0:
-            pending += 1
-        return pending
+        return self.labels_at(belief).value_with(whole("pending", pending))
 
     def __repr__(self) -> str:
         return f"OfferExposurePolicy({self.objective!r}, prior={self.prior.simplified!r})"
 
-    def _solved(self, belief: Belief | MixtureBelief) -> DelayedOfferSolution:
-        """Return the solution with the belief as its prior, cached."""
+    def labels_at(self, belief: Belief | MixtureBelief) -> DelayedOfferSolution:
+        """Return the solution with the belief as its prior. It is solved once and kept.
+
+        Parameters
+        ----------
+        belief : Belief or MixtureBelief
+            What is known of the success probability.
+
+        Returns
+        -------
+        DelayedOfferSolution
+            Proved bounds of the value, and of a label's worth, by the number pending.
+        """
         objective = self.objective
         problem = (
             MixtureBelief.of(check_belief(belief)).simplified,

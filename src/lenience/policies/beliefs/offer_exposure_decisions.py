@@ -1,12 +1,14 @@
 """OfferExposureDecisions: what every policy with offers and late labels decides from the worth of one more label.
 
 With m labels pending, an offer is accepted where its expected profit a(p̂ − c) and the worth D of one more pending label
-are above 0 together. The classes below say how D is computed: proved, or estimated where the problem is too large.
+are above 0 together. A policy says where D comes from with :class:`PendingLabels`: it is proved, or estimated where the
+problem is too large.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -19,7 +21,21 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.money import Money
 from lenience.core.objective import ExposureObjective
 from lenience.core.offers import Offer, Offers
+from lenience.core.validation import whole
 from lenience.policies.beliefs.offers import OfferDecision, choices_of, offers_of
+
+
+class PendingLabels(Protocol):
+    """What one more pending label is worth at one belief, by how many are pending."""
+
+    def bounds(self, pending: int) -> Bounds:
+        """Return bounds of the worth: proved, or with a stated error."""
+
+    def worth(self, pending: int) -> float:
+        """Return what it counts for in a decision: 0 for more pending than were computed."""
+
+    def first_rejection(self, profit: float) -> int:
+        """Return the fewest pending labels at which an expected loss is not worth taking."""
 
 
 class OfferExposureDecisions(msgspec.Struct, frozen=True, eq=False):
@@ -46,8 +62,23 @@ class OfferExposureDecisions(msgspec.Struct, frozen=True, eq=False):
         """What arrivals bring: the objective's offers, or one offer of amount 1 at the objective's cost."""
         return offers_of(self.objective)
 
+    def labels_at(self, belief: Belief | MixtureBelief) -> PendingLabels:
+        """Return what labels are worth at a belief.
+
+        Parameters
+        ----------
+        belief : Belief or MixtureBelief
+            What is known of the success probability.
+
+        Returns
+        -------
+        PendingLabels
+            Their worth by the number pending.
+        """
+        raise NotImplementedError
+
     def label_value(self, belief: Belief | MixtureBelief, pending: int = 0) -> Bounds:
-        """Return bounds of what one more pending label is worth for later decisions.
+        """Return what one more pending label is worth for later decisions.
 
         Parameters
         ----------
@@ -59,43 +90,18 @@ class OfferExposureDecisions(msgspec.Struct, frozen=True, eq=False):
         Returns
         -------
         Bounds
-            In money.
+            Money. The bounds are proved, or an estimate less and plus its stated error (:attr:`proves`). From the
+            solver's largest number of pending labels on, the lower bound is 0.
+
+        Examples
+        --------
+        >>> from lenience import Delayed
+        >>> offers = Offers(amount=[0.1, 1], cost=[0.8, 0.8])
+        >>> policy = Delayed(offers=offers, arrivals=20, discount_rate=0.5, label_delay=0.5).solve(Belief(2, 1))
+        >>> policy.label_value(Belief(2, 1), 3).upper < policy.label_value(Belief(2, 1), 0).lower
+        True
         """
-        raise NotImplementedError
-
-    def label_worth(self, belief: Belief | MixtureBelief, pending: int) -> float:
-        """Return what one more pending label counts for in a decision.
-
-        Parameters
-        ----------
-        belief : Belief or MixtureBelief
-            What is known of the success probability.
-        pending : int
-            Number of accepted individuals whose label is not known yet.
-
-        Returns
-        -------
-        float
-            Money.
-        """
-        raise NotImplementedError
-
-    def first_rejection(self, belief: Belief | MixtureBelief, profit: float) -> int:
-        """Return the fewest pending labels at which an expected loss is not worth taking.
-
-        Parameters
-        ----------
-        belief : Belief or MixtureBelief
-            What is known of the success probability.
-        profit : float
-            The expected profit of an offer, below 0.
-
-        Returns
-        -------
-        int
-            The number of labels.
-        """
-        raise NotImplementedError
+        return self.labels_at(belief).bounds(whole("pending", pending))
 
     def decide(
         self, belief: Belief | MixtureBelief, offer: Offer | Offers | Sequence[Offer] | None = None, pending: int = 0
@@ -127,12 +133,13 @@ class OfferExposureDecisions(msgspec.Struct, frozen=True, eq=False):
         >>> policy.decide(Belief(2, 1)).offer, policy.decide(Belief(2, 1), pending=40).accepted
         (Offer(amount=0.1, cost=0.8), False)
         """
-        label = self.label_value(belief, pending)
+        labels, count = self.labels_at(belief), whole("pending", pending)
+        label = labels.bounds(count)
         rate = belief.mean
         best = max(choices_of(self.offers, offer), key=lambda one: one.expected_profit(rate))
         profit = best.expected_profit(rate)
         proved = profit >= 0.0 or (self.proves and (profit + label.lower > 0.0 or profit + label.upper <= 0.0))
-        accepted = profit >= 0.0 or profit + self.label_worth(belief, pending) > 0.0
+        accepted = profit >= 0.0 or profit + labels.worth(count) > 0.0
         return OfferDecision(accepted, best, profit, label, proved)
 
     def accepts(
@@ -197,7 +204,7 @@ class OfferExposureDecisions(msgspec.Struct, frozen=True, eq=False):
         gains = np.array(offers.amount) * ((successes / n)[:, None] - np.array(offers.cost))
         labels = np.array(
             [
-                self.label_worth(Belief(n, good), count) if gain < 0.0 else 0.0
+                self.labels_at(Belief(n, good)).worth(count) if gain < 0.0 else 0.0
                 for good, count, gain in zip(successes.tolist(), counts.tolist(), gains.min(axis=1), strict=True)
             ]
         )
@@ -228,7 +235,7 @@ class OfferExposureDecisions(msgspec.Struct, frozen=True, eq=False):
         profit = max(one.expected_profit(belief.mean) for one in choices_of(self.offers, offer))
         if profit >= 0.0:
             return None
-        return self.first_rejection(belief, profit)
+        return self.labels_at(belief).first_rejection(profit)
 
     def proved(self, belief: Belief | MixtureBelief, offer: Offer | None = None) -> bool:
         """Return whether the exposure limit of an offer is proved.
@@ -256,8 +263,9 @@ class OfferExposureDecisions(msgspec.Struct, frozen=True, eq=False):
         if limit is None or not self.proves:
             return limit is None
         profit = max(one.expected_profit(belief.mean) for one in choices_of(self.offers, offer))
-        before = limit == 0 or profit + self.label_value(belief, limit - 1).lower > 0.0
-        return before and profit + self.label_value(belief, limit).upper <= 0.0
+        labels = self.labels_at(belief)
+        before = limit == 0 or profit + labels.bounds(limit - 1).lower > 0.0
+        return before and profit + labels.bounds(limit).upper <= 0.0
 
     def explain(
         self,

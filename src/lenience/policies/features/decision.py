@@ -61,6 +61,8 @@ class OfferedDecision(Decision, frozen=True, kw_only=True):
         Its break-even success rate.
     label_value
         What the outcome was expected to teach, in money; None if the policy does not use it.
+    first_label_value
+        What it would have been worth if no similar acceptances were pending; None if the policy has no limits of them.
 
     Examples
     --------
@@ -76,3 +78,10 @@ class OfferedDecision(Decision, frozen=True, kw_only=True):
     amount: float
     cost: float
     label_value: float | None = None
+    first_label_value: float | None = None
+
+    @property
+    def held_back(self) -> bool:
+        """Whether only pending outcomes stand in the way of an acceptance."""
+        profit = self.amount * (self.mean - self.cost)
+        return self.propensity < 1.0 and profit <= 0.0 < profit + (self.first_label_value or 0.0)

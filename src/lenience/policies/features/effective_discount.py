@@ -37,6 +37,12 @@ with a mean amount of 1. Where labels come for free, less leniency is left: I as
 break-even κ that the label informs, in value and in width, to left · I(n, κ + (p̂ − κ)/left, γ′). κ is the mean of the
 population's break-evens, each weighted by its amount and by the density of p there, N(p̂, p̂(1 − p̂)/(n + 1)). If all
 bring the same offer, κ = c and this is the threshold above.
+
+Late labels with offers. With m similar acceptances pending, the label is worth at most S · D(n, p̂, m), the worth of one
+more pending label in the problem of people like x, who arrive at the rate qλ
+(:mod:`lenience.solvers.offers.late_label_table`). This m leaves out labels that count as free already: a pending
+acceptance k counts for the share w of the offers without p̂_k > c ≥ p̂_x. If all bring the same offer, S = 1 and D falls
+to the expected loss c − p̂ exactly at the exposure limit of x. On cells everyone pending has p̂_k = p̂_x, so all count.
 """
 
 from __future__ import annotations
@@ -88,6 +94,22 @@ def stretched(mean: float, n: float, left: float, kink: NDArray[np.float64], slo
         centre += weight * kink[i]
     centre /= total
     return min(max(centre + (mean - centre) / left, 0.0), 1.0)
+
+
+@compiled
+def explored_share(
+    rate: float, mean: float, cost: NDArray[np.float64], start: NDArray[np.int64], share: NDArray[np.float64]
+) -> float:
+    """Return how much a pending acceptance with success rate ``rate`` counts as one that did not come for free.
+
+    Menu k has the offers ``start[k]`` to ``start[k+1]`` − 1.
+    """
+    free = 0.0
+    for menu in range(share.size):
+        least = np.min(cost[start[menu] : start[menu + 1]])
+        if rate > least >= mean:
+            free += share[menu]
+    return max(1.0 - free, 0.0)
 
 
 @compiled

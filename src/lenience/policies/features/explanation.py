@@ -171,6 +171,8 @@ def shown(value: float | str | None, unit: str = "") -> str:
 
 def held_back(decision: Decision, cost: float) -> bool:
     """Return whether only pending outcomes, or their delay, stand in the way of an acceptance."""
+    if isinstance(decision, OfferedDecision):
+        return decision.held_back
     return decision.threshold is not None and decision.threshold < decision.mean <= cost and decision.propensity < 1.0
 
 
@@ -218,6 +220,11 @@ def _offer_summary(d: OfferedDecision, objective: Objective, choice: OfferRows, 
     worth = money.format(label)
     if d.propensity == 1.0:
         return f"{verb}: {facts} What the outcome teaches about similar people is worth {worth}."
+    if d.held_back:
+        return (
+            f"Reject {size} for now: {facts} {d.pending or 0.0:.1f} acceptances of similar people are pending, so one "
+            f"more outcome is worth only {worth}. Wait for their outcomes."
+        )
     waiting = f" {d.pending:.1f} acceptances of similar people are pending." if (d.pending or 0.0) >= 0.05 else ""
     most = money.format(label / (d.cost - d.mean)) if d.cost > d.mean else ""
     below = f" At this break-even, amounts below {most} are accepted." if most and profit + label <= 0.0 else ""
@@ -317,7 +324,7 @@ class Explainer:
 
     def _reasons(self, row: Rows, decision: Decision, values: list[float | str | None]) -> tuple[RejectionReason, ...]:
         """Return the main reasons of a rejection: what lowers the applicant below those above the break-even."""
-        if not isinstance(decision, OfferedDecision) and held_back(decision, self.cost) and decision.pending:
+        if decision.pending and held_back(decision, self.cost):
             text = (
                 f"Outcomes of {decision.pending:.1f} similar acceptances are pending, which is the limit. Applicants "
                 "who are alike may be treated differently while it is reached."

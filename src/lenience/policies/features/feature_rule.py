@@ -60,6 +60,8 @@ class RuleFrame(msgspec.Struct, frozen=True):
     reference: Array
     brought: tuple[Array, Array, Array] | None
     table: ThresholdFrame | None
+    # Given with offers whose labels come late. States that were stored before there were such limits do not have it.
+    late_limits: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class RuleNumbers(msgspec.Struct, frozen=True):
@@ -89,6 +91,8 @@ class FeatureRule(StoredModel):
         The table of the objective's decisions, if it is known already.
     log_odds : ReferenceLogOdds, optional
         The log-odds of the reference rows, if they are known already; they are copied.
+    late_limits : bool, default True
+        Whether offers whose labels come late have exposure limits.
 
     Raises
     ------
@@ -123,6 +127,7 @@ class FeatureRule(StoredModel):
         brought: ReferenceOffers | None = None,
         table: Any = None,
         log_odds: ReferenceLogOdds | None = None,
+        late_limits: bool = True,
     ) -> None:
         self.model = model
         self.objective = objective
@@ -142,6 +147,7 @@ class FeatureRule(StoredModel):
             decision_table(objective) if table is None else table,
             None if brought is None else ReferenceOffers(*(each.copy() for each in brought)),
             self.explore,
+            late_limits=late_limits,
         )
         if log_odds is not None:
             self._rule.reference.m, self._rule.reference.v = log_odds.m.copy(), log_odds.v.copy()
@@ -155,6 +161,11 @@ class FeatureRule(StoredModel):
     def labels(self) -> int:
         """The number of labels learnt."""
         return self.model.labels
+
+    @property
+    def late_limits(self) -> bool:
+        """Whether offers whose labels come late have exposure limits."""
+        return self._rule.late_limits
 
     @property
     def cost(self) -> float:
@@ -507,6 +518,7 @@ class FeatureRule(StoredModel):
     def _frame(self) -> bytes:
         brought, table = self._rule.brought, self._rule.table
         lines = None if brought is None else (Array.of(brought[0]), Array.of(brought[1]), Array.of(brought[2]))
+        late = self.late_limits and self.objective.offers is not None and self.objective.label_delay > 0.0
         kept = None
         if isinstance(table, ThresholdTable):
             n0, n_step, g0, g_step = (float(each) for each in table[1:5])
@@ -519,6 +531,7 @@ class FeatureRule(StoredModel):
                 Array.of(self.reference),
                 lines,
                 kept,
+                True if late else msgspec.UNSET,
             )
         )
 
@@ -532,7 +545,9 @@ class FeatureRule(StoredModel):
         if described.table is not None:
             t = described.table
             table = ThresholdTable(t.cost, t.n0, t.n_step, t.g0, t.g_step, t.f.values())
-        rule = cls(model, objective, described.reference.values(), described.explore, brought, table)
+        late_limits = described.late_limits is True
+        reference_rows = described.reference.values()
+        rule = cls(model, objective, reference_rows, described.explore, brought, table, late_limits=late_limits)
         m, v = given.m.values(), given.v.values()
         reference = rule._rule.reference
         if m.shape != reference.m.shape or v.shape != reference.v.shape:

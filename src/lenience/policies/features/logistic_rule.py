@@ -19,11 +19,12 @@ from lenience.models.hypotheses import project_rows
 from lenience.models.logistic_belief import LogisticBelief
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.policies.features.effective_discount import lenient
-from lenience.policies.features.offer_decisions import FIELDS, ReferenceOffers, decide_offer_rows
+from lenience.policies.features.offer_decisions import FIELDS, LATE_FIELDS, ReferenceOffers, decide_offer_rows
 from lenience.policies.features.reference_set import ReferenceLogOdds
 from lenience.policies.features.row_decisions import decide_rows
 from lenience.solvers.delayed.limit_table import exposure_limit
-from lenience.solvers.offers.label_table import LabelTable, label_table
+from lenience.solvers.offers.label_table import LabelTable, label_table, per_mean_amount
+from lenience.solvers.offers.late_label_table import late_label_value
 from lenience.solvers.stopping.threshold_table import ThresholdTable, threshold_table
 
 Rows = NDArray[np.float64]
@@ -58,6 +59,9 @@ class LogisticRule:
         The probability of accepting those whom the policy would reject.
     exposure
         A limit of similar acceptances pending, or a solved policy with limits; None for those of the objective.
+    late_limits
+        Whether offers whose labels come late have exposure limits. Policies that were stored before these existed have
+        none: a label counts 1/(1 + r · delay) of its value instead.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class LogisticRule:
         brought: ReferenceOffers | None = None,
         explore: float = 0.0,
         exposure: Any = None,
+        late_limits: bool = True,
     ) -> None:
         self.belief = belief
         self.reference = reference
@@ -77,6 +82,7 @@ class LogisticRule:
         self.brought = brought
         self.explore = float(explore)
         self.exposure = exposure
+        self.late_limits = late_limits
 
     def decide(
         self,
@@ -119,7 +125,9 @@ class LogisticRule:
         numbers = arrivals.tolist()
         gammas = np.array([self.objective.discount_at(number) for number in numbers])
         if offers is not None:
-            fields = self._offers(design, room, waiting, gammas, chances, offers)
+            limited = self.late_limits and limits_apply(self.objective, self.exposure)
+            decided = self._limited_offers if limited else self._offers
+            fields = decided(design, room, waiting, gammas, chances, offers, numbers[0])
             return [
                 offered_decision(number, each.tolist(), offers) for number, each in zip(numbers, fields, strict=True)
             ]
@@ -185,21 +193,58 @@ class LogisticRule:
                 accept = limits.accept(mean, n, discount, q, left, worth, near)
             out[i] = limits.fields(accept, float(chances[i]), self.explore, mean, n, discount, left, worth, near)
             if out[i, 0]:
-                room, m, v = (each[waiting : waiting + 1] for each in pending)
-                room[:] = design[one]
-                project_rows(room, self.belief.means, self.belief.covariances, m, v)
+                self._await(design[one], pending, waiting)
                 waiting += 1
         return out
 
+    def _await(self, row: Rows, pending: Room, waiting: int) -> None:
+        """Write a row of the design, and its log-odds, behind those that are pending."""
+        room, m, v = (each[waiting : waiting + 1] for each in pending)
+        room[:] = row
+        project_rows(room, self.belief.means, self.belief.covariances, m, v)
+
     def _offers(
-        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows
+        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows, arrivals: int
     ) -> Rows:
+        """Decide offers without exposure limits."""
+        unit = label_unit(self.objective)
+        return self._run_offers(
+            design, pending, waiting, gammas, chances, offers, unit, np.empty((len(design), FIELDS))
+        )
+
+    def _limited_offers(
+        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows, arrivals: int
+    ) -> Rows:
+        """Decide offers with exposure limits, which may need a solve for each row."""
+        out = np.empty((len(design), FIELDS + 1))
+        limits = ExposureLimits(self.objective, None, self.exposure, arrivals)
+        room = np.empty((1, FIELDS + LATE_FIELDS))
+        for i in range(len(design)):
+            one, own = slice(i, i + 1), offers.take(i, i + 1)
+            around = tuple(each[: waiting + 1] for each in pending)
+            _, _, mean, n, discount, near, best, counted, q, stake, explored, alone = self._run_offers(
+                design[one], around, waiting, gammas[one], np.ones(1), own, limits.unit, room
+            )[0].tolist()
+            # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
+            label = max(counted, min(alone, stake * limits.late_label(n, mean, q, explored)))
+            profit = own.amount[int(best)] * (mean - own.cost[int(best)])
+            propensity = 1.0 if profit + label > 0.0 else self.explore
+            position = best + offers.start[i]
+            out[i] = chances[i] < propensity, propensity, mean, n, discount, near, position, label, alone
+            if out[i, 0]:
+                self._await(design[one], pending, waiting)
+                waiting += 1
+        return out
+
+    def _run_offers(
+        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows, unit: float,
+        out: Rows,
+    ) -> Rows:  # fmt: skip
         """Run the compiled decisions on offers."""
         known, reference = self.belief, self.reference
-        out = np.empty((len(design), FIELDS))
         arguments: list[Any] = [
             reference.design, reference.m, reference.v, *(self.brought or ()), *pending, waiting, gammas, chances,
-            self.explore, label_unit(self.objective), *offers, *self.table[1:], out,
+            self.explore, unit, *offers, *self.table[1:], out,
         ]  # fmt: skip
         decide_offer_rows(design, known.weights, known.means, known.covariances, *arguments)
         return out
@@ -225,6 +270,7 @@ class ExposureLimits:
         self.table = table
         self.exposure = exposure
         self.discount = float(objective.discount_at(arrivals))
+        self.unit = 1.0 if objective.offers is None else float(objective.offers.mean_amount)
 
     def accept(
         self, mean: float, n: float, discount: float, q: float, left: float, worth: float, pending: float
@@ -251,8 +297,7 @@ class ExposureLimits:
         if solved is None:
             if not self.objective.label_delay:
                 return math.inf
-            arrivals = (self.objective.arrivals or 1.0) * self.objective.label_delay
-            discounting = arrivals * (1.0 / max(self.discount, 1e-9) - 1.0)
+            arrivals, discounting = self._rates()
             return exposure_limit(n, mean, self.objective.cost, q * arrivals, discounting)
         if not hasattr(solved, "exposure"):
             return float(solved)
@@ -261,6 +306,22 @@ class ExposureLimits:
         j = min(max(round(mean * (prior.n + k) - prior.s), 0), k)
         return float(solved.exposure(prior.n + k, prior.s + j))
 
+    def late_label(self, n: float, mean: float, q: float, pending: float) -> float:
+        """Return what one more label is worth in money at x's belief, if people like x bring what the population does.
+
+        ``pending`` similar acceptances are pending, and people like x are a share q of the arrivals.
+        """
+        offers = self.objective.offers
+        assert offers is not None
+        arrivals, discounting = self._rates()
+        _, few = per_mean_amount(offers)
+        return self.unit * late_label_value(few, n, mean, pending, q * arrivals, discounting)
+
+    def _rates(self) -> tuple[float, float]:
+        """Return arrivals and discounting per mean delay of a label."""
+        arrivals = (self.objective.arrivals or 1.0) * self.objective.label_delay
+        return arrivals, arrivals * (1.0 / max(self.discount, 1e-9) - 1.0)
+
 
 def limits_apply(objective: Objective, exposure: Any) -> bool:
     """Return whether exposure limits apply."""
@@ -268,7 +329,7 @@ def limits_apply(objective: Objective, exposure: Any) -> bool:
 
 
 def label_unit(objective: Objective) -> float:
-    """Return the population's mean amount, times what is left of a label's value if it comes late."""
+    """Return the population's mean amount, times what is left of a late label's value where it has no limits."""
     rate, delay, offers = objective.discount_rate, objective.label_delay, objective.offers
     late = rate * delay if rate is not None and delay else 0.0
     return float((1.0 if offers is None else offers.mean_amount) / (1.0 + late))
@@ -276,8 +337,9 @@ def label_unit(objective: Objective) -> float:
 
 def offered_decision(arrival: int, fields: list[float], offers: OfferRows) -> OfferedDecision:
     """Return the decision on an offer from the fields of its row."""
-    taken, propensity, mean, n, discount, pending, best, label = fields
+    taken, propensity, mean, n, discount, pending, best, label = fields[:FIELDS]
     return OfferedDecision(
         arrival, taken > 0, propensity, mean, n, discount, None, pending,
         amount=float(offers.amount[int(best)]), cost=float(offers.cost[int(best)]), label_value=label,
+        first_label_value=fields[FIELDS] if len(fields) > FIELDS else None,
     )  # fmt: skip

@@ -17,11 +17,12 @@ from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
 from lenience.models.gaussian import belief_size
 from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all
-from lenience.policies.features.effective_discount import offer_q_and_h, own_discount, stretched
+from lenience.policies.features.effective_discount import explored_share, offer_q_and_h, own_discount, stretched
 from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.solvers.offers.label_table import look_up_label
 
 FIELDS = 8  # of a decided row: taken, propensity, p̂, n, γ′, effective pending, position of the offer, label's value
+LATE_FIELDS = 4  # more where labels come late: q, S, explored acceptances pending, a label's value if none are pending
 
 
 class ReferenceOffers(NamedTuple):
@@ -109,9 +110,11 @@ def decide_offer_rows(
     """Decide rows in turn with a logistic regression, and write the fields of each.
 
     ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds, with their log-odds.
-    ``unit`` is the mean amount, times what is left of a label that comes late.
+    ``unit`` is what an amount of 1 in the table is worth. Where ``out`` has room for them, it also gets the
+    ``LATE_FIELDS``.
     """
     several, size = means.shape
+    late = out.shape[1] > FIELDS
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
     deviation, reference_rate = np.empty((2, R.shape[0]))
@@ -128,22 +131,32 @@ def decide_offer_rows(
         )
         rough, spread = mixed_roughly(weights, m, v, p, s)
         near = 0.0
+        explored = 0.0
         for k in range(waiting):
-            near += liken(
+            like = liken(
                 pending[k], pending_v[k], pending_p[k], pending_s[k], rates[k], spreads[k],
                 weights, v, U, p, s, rough, spread,
             )  # fmt: skip
+            near += like
+            if late:
+                explored += like * explored_share(rates[k], mean, cost, start, share)
         discount = own_discount(gammas[i], q, h)
         where = stretched(mean, n, left, kink, slope)
-        label = unit * stake * left * look_up_label(
-            amount, cost, start, share, n0, n_step, g0, g_step, grid, cell, f, n + near, where, discount
-        )  # fmt: skip
-        if free > 0.0:
-            worth = label_worth(
-                deviation, reference_rate, costs, stakes, counts_as(alike), mean, math.sqrt(variance), n, near, free,
-                gammas[i],
+        label = 0.0
+        alone = 0.0
+        passes = 2 if late and near > 0.0 else 1  # two: first as if nobody were pending
+        for step in range(passes):
+            ahead = near if step == passes - 1 else 0.0
+            label = unit * stake * left * look_up_label(
+                amount, cost, start, share, n0, n_step, g0, g_step, grid, cell, f, n + ahead, where, discount
             )  # fmt: skip
-            label = min(label, unit * worth)
+            if free > 0.0:
+                worth = label_worth(
+                    deviation, reference_rate, costs, stakes, counts_as(alike), mean, math.sqrt(variance), n, ahead,
+                    free, gammas[i],
+                )  # fmt: skip
+                label = min(label, unit * worth)
+            alone = max(alone, label)
         best = best_offer(row_amount, row_cost, row_start[i], row_start[i + 1], mean)
         propensity = 1.0 if row_amount[best] * (mean - row_cost[best]) + label > 0.0 else explore
         taken = chances[i] < propensity
@@ -155,6 +168,11 @@ def decide_offer_rows(
         out[i, 5] = near
         out[i, 6] = best
         out[i, 7] = label
+        if late:
+            out[i, 8] = q
+            out[i, 9] = stake
+            out[i, 10] = explored
+            out[i, 11] = alone
         if taken:
             pending[waiting] = X[i]
             pending_v[waiting], pending_p[waiting], pending_s[waiting] = v, p, s

@@ -21,7 +21,9 @@ anyone, and nothing is learnt from them.
 Offers. If the objective has offers, amounts and break-evens differ from row to row. A row is accepted iff a(p̂ − c) plus
 the value of its label is above 0, with the best offer of its menu. The label is worth a share of S · I(n + m, p̂, γ′): S
 is what people like x have at stake, and I comes from a table for the population's offers
-(:mod:`lenience.policies.features.offer_decisions`). A label that comes late counts 1/(1 + r · delay) of that.
+(:mod:`lenience.policies.features.offer_decisions`). With a Delayed objective the label is worth at most what one more
+pending label is worth in the problem of people like x (:mod:`lenience.solvers.offers.late_label_table`), so that each
+offer has an exposure limit. The default model also accepts x if the label at n + m is worth the expected loss.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ from lenience.policies.features.base import SelectivePolicy
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.policies.features.declared import DeclaredFeatures
 from lenience.policies.features.effective_discount import (
+    explored_share,
     lenient,
     offer_shares,
     own_discount,
@@ -362,7 +365,7 @@ class FeaturePolicy(SelectivePolicy):
             real("expire_after", self.expire_after, least=0)
         if self.exposure is not None and not hasattr(self.exposure, "exposure"):
             real("exposure", self.exposure, least=0)
-        self.cost_ = self._break_even()
+        self.cost_, self._late_limits = self._break_even(), True
         table: Any = decision_table(self.objective)
         if self.objective.offers is None:
             self.table_: ThresholdTable = table
@@ -466,7 +469,9 @@ class FeaturePolicy(SelectivePolicy):
         brought = None if self.objective.offers is None else self._brought
         table: Any = self.table_ if self.objective.offers is None else self.label_table_
         belief: LogisticBelief = self.model_.belief_
-        return LogisticRule(belief, self._projected(), self.objective, table, brought, self.explore, self.exposure)
+        return LogisticRule(
+            belief, self._projected(), self.objective, table, brought, self.explore, self.exposure, self._late_limits
+        )
 
     def to_rule(self) -> FeatureRule:
         """Return the policy as a value that can be stored, restored, hashed and served.
@@ -508,8 +513,9 @@ class FeaturePolicy(SelectivePolicy):
         )
         model = LiveLogistic(self.transformer_.encoding.columns, copied)
         return FeatureRule(
-            model, self.objective, self.reference_, self.explore, rule.brought, rule.table, rule.reference
-        )
+            model, self.objective, self.reference_, self.explore, rule.brought, rule.table, rule.reference,
+            self._late_limits,
+        )  # fmt: skip
 
     @classmethod
     def from_rule(cls, rule: FeatureRule) -> FeaturePolicy:
@@ -616,9 +622,11 @@ class FeaturePolicy(SelectivePolicy):
         like = self.model_.likeness(rows, self.reference_)
         near = self._similar_pending(rows, explored=False)
         among = self.model_.likeness(rows, rows) if len(rows) > 1 else np.ones((1, 1))
-        unit = label_unit(self.objective) / self.label_table_.unit
         limits = ExposureLimits(self.objective, None, self.exposure, self.arrivals_)
-        out = np.empty((len(rows), FIELDS))
+        late = self.exposure is None and limits_apply(self.objective, None)
+        unit = limits.unit if late else label_unit(self.objective)
+        explored = self._explored_pending(rows, mean) if late else near
+        out = np.empty((len(rows), FIELDS + late))
         for i in range(len(rows)):
             own = (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
             q, h, left, free, stake = offer_shares(
@@ -626,24 +634,46 @@ class FeaturePolicy(SelectivePolicy):
             )
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])
-            counted = n[i] + (pending if self.exposure is None else 0.0)
+            # With exposure limits, pending acceptances count by the limit.
+            counted = n[i] + (pending if self.exposure is None and not late else 0.0)
             where = stretched(mean[i], n[i], left, self.label_table_.kink, self.label_table_.slope)
-            label = unit * stake * left * float(self.label_table_.label_value(counted, where, discount))
+            table = self.label_table_.label_value(counted, where, discount)
+            label = unit / self.label_table_.unit * stake * left * float(table)
             if free > 0.0:
                 worth = label_worth(
                     np.sqrt(like[i] / precision), rate, self._brought.cost, self._brought.stake,
                     counts_as(like[i].sum()), mean[i], 1.0 / math.sqrt(own), n[i], counted - n[i], free, gammas[i],
                 )  # fmt: skip
-                label = min(label, label_unit(self.objective) * worth)
+                label = min(label, unit * worth)
+            first = label
+            if late:
+                at = float(n[i]), float(mean[i]), q
+                first, label = (min(label, stake * limits.late_label(*at, m)) for m in (0.0, float(explored[i])))
             best = best_offer(offers.amount, offers.cost, offers.start[i], offers.start[i + 1], mean[i])
             profit = offers.amount[best] * (mean[i] - offers.cost[best])
             below = self.exposure is None or pending < limits.limit(float(n[i]), float(mean[i]), q)
             propensity = 1.0 if profit > 0.0 or (profit + label > 0.0 and below) else float(self.explore)
             taken = chances[i] < propensity
-            out[i] = taken, propensity, mean[i], n[i], discount, pending, best, label
+            out[i, :FIELDS] = taken, propensity, mean[i], n[i], discount, pending, best, label
+            out[i, FIELDS:] = first
             if taken:
                 near[i + 1 :] += among[i + 1 :, i]
+                if late:
+                    explored[i + 1 :] += among[i + 1 :, i] * self._explored(mean[i + 1 :], mean[i])
         return out
+
+    def _explored(self, mean: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+        """Return how much a pending acceptance with a success rate counts as explored, for rows with these rates."""
+        table = self.label_table_
+        return np.array([explored_share(rate, each, table.cost, table.start, table.share) for each in mean.tolist()])
+
+    def _explored_pending(self, rows: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the effective number of explored acceptances pending for each row of offers."""
+        waiting = np.array([row for _, row in self._pending_outcomes.pending.values()])
+        if not len(waiting):
+            return np.zeros(len(rows))
+        counts = np.column_stack([self._explored(mean, rate) for rate in self.model_.beliefs(waiting)[1].tolist()])
+        return np.asarray((self.model_.likeness(rows, waiting) * counts).sum(axis=1))
 
     def _decide_any(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], gammas: NDArray[np.float64]

@@ -141,7 +141,7 @@ def policy_of(rule: FeatureRule, kind: type[FeaturePolicy]) -> FeaturePolicy:
     policy.log_, policy.arrivals_, policy.accepted_, policy.labels_ = [], 0, 0, own.labels
     policy._pending_outcomes, policy._made, policy._latest = PendingOutcomes(), {}, 0
     policy._random = check_random_state(policy.random_state)
-    policy.cost_ = own.cost
+    policy.cost_, policy._late_limits = own.cost, own.late_limits
     policy.reference_, policy._oldest = own.reference, 0
     inner = own._rule
     if own.objective.offers is None:

@@ -136,7 +136,7 @@ def _verdict(rule: SegmentRule, model: FeatureModel, decided: Decision, choices:
         kind = ABOVE if decided.mean > cost else LEARNING
         threshold = min(threshold, decided.mean) if kind == LEARNING else threshold
     else:
-        held = threshold < decided.mean <= cost
+        held = decided.held_back if isinstance(decided, OfferedDecision) else threshold < decided.mean <= cost
         kind = FLOOR if decided.accepted else LIMIT if held else BELOW
     choice = "accept" if decided.accepted else "reject"
     numbers = (rule.exposure_cap, decided.propensity, threshold)

@@ -69,8 +69,8 @@ def exposure_limit(n: float, mean: float, cost: float, arrivals: float, rate: fl
     """
     if mean >= cost:
         return math.inf
-    across, across_share = _between(arrivals, *ARRIVALS)
-    down, down_share = _between(rate, *RATES)
+    across, across_share = between_powers(arrivals, *ARRIVALS)
+    down, down_share = between_powers(rate, *RATES)
     total = 0.0
     for i, j, share in (
         (0, 0, (1.0 - across_share) * (1.0 - down_share)),
@@ -86,8 +86,12 @@ def exposure_limit(n: float, mean: float, cost: float, arrivals: float, rate: fl
     return max(math.expm1(total) - 0.5, 0.0)
 
 
-def _between(value: float, low: int, high: int) -> tuple[int, float]:
-    """Return the power of 2 at or below a value, and how far the value is from there to the next."""
+def between_powers(value: float, low: int, high: int) -> tuple[int, float]:
+    """Return the power of 2 at or below a value, and how far the value is from there to the next.
+
+    >>> between_powers(8.0, -10, 16)
+    (3, 0.0)
+    """
     position = min(max(math.log2(value), float(low)), float(high)) if value > 0.0 else float(low)
     first = min(math.floor(position), high - 1)
     share = position - first

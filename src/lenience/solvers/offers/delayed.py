@@ -61,10 +61,29 @@ class DelayedOfferSolution(NamedTuple):
         upper = self.value.upper + float(self.upper[pending] - self.upper[0]) if pending <= last else self.most
         return Bounds(lower, max(upper, lower))
 
-    def pending_worth(self, pending: int) -> Bounds:
-        """Return the bounds of V(m+1) − V(m): what one more pending label is worth."""
-        low = float(self.lower[pending + 1] - self.upper[pending])
-        return Bounds(max(low, 0.0), max(float(self.upper[pending + 1] - self.lower[pending]), 0.0))
+    def bounds(self, pending: int) -> Bounds:
+        """Return the bounds of V(m+1) − V(m): what one more pending label is worth.
+
+        It falls in m, so for more pending than were followed it is between 0 and the last upper bound.
+        """
+        last = len(self.lower) - 2
+        at = min(pending, last)
+        low = float(self.lower[at + 1] - self.upper[at]) if pending <= last else 0.0
+        return Bounds(max(low, 0.0), max(float(self.upper[at + 1] - self.lower[at]), 0.0))
+
+    def worth(self, pending: int) -> float:
+        """Return the middle of the bounds; 0 for more pending than were followed."""
+        return self.bounds(pending).midpoint if pending < len(self.lower) - 1 else 0.0
+
+    def first_rejection(self, profit: float) -> int:
+        """Return the fewest pending labels at which an expected loss is not worth taking, by the middle of the bounds.
+
+        ``profit`` is the expected profit of an offer, below 0.
+        """
+        pending = 0
+        while pending < len(self.lower) - 1 and profit + self.worth(pending) > 0.0:
+            pending += 1
+        return pending
 
 
 @compiled

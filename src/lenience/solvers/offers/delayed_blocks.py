@@ -48,7 +48,7 @@ from lenience.solvers.delayed.blocks import (
 )
 from lenience.solvers.delayed.estimate import parabola
 from lenience.solvers.offers.band import best_offers
-from lenience.solvers.offers.solve import prepare
+from lenience.solvers.offers.solve import OfferArrays, prepare
 
 # ε and the number of nodes of y: the first pair that fits MOST_STATES.
 FINENESS = (
@@ -358,16 +358,15 @@ def run_offer_blocks(
     count: int,
     every: int,
     pending: NDArray[np.float64],
+    most: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Run the recursion from the last row to the first.
 
-    ``keep[k]`` is the position of row k in the table, or −1. Returns the nodes and the labels of the table, and the
-    numbers pending and the values at the prior.
+    ``keep[k]`` is the position of row k in the table, or −1. At most ``most`` labels are pending. Returns
+    the nodes and the labels of the table, and the numbers pending and the values at the prior.
     """
     menus = share.size
     horizon = arrivals / rate
-    in_flight = arrivals / resolve
-    most = in_flight + 4.0 * math.sqrt(in_flight) + 6.0
     rows = after.size
     parts = mixture.shape[0] - 1
     negligible = 1e-15 * horizon  # smaller numbers would become denormal, which is slow
@@ -553,8 +552,7 @@ def solve_offer_blocks(
             pending,
             np.full(pending.size, sure),
         )
-    spread = float(arrays.amount.max() / arrays.amount.min())
-    width = max(5.5, math.sqrt(2.0 * math.log1p(horizon * spread)) + 2.0)
+    width = _width(arrays, horizon)
     reach = (0.0, 1.0)
     if mixture.shape[0] == 2:
         deviation = math.sqrt(prior.variance)
@@ -572,7 +570,7 @@ def solve_offer_blocks(
         count = max(int(points), NODES_A_KINK * given.kink.size)
         nodes, labels, grid, at_prior = run_offer_blocks(
             after, blocks, keep, mixture, *given[:6], arrivals, discount_rate, 1.0 / label_delay,
-            width, *reach, count, math.ceil(count / TABLE_NODES), pending,
+            width, *reach, count, math.ceil(count / TABLE_NODES), pending, most_pending(arrivals * label_delay),
         )  # fmt: skip
         values.append(float(at_prior[0]) * given.unit)
     unit = arrays.unit
@@ -591,6 +589,55 @@ def solve_offer_blocks(
         pending,
         np.interp(pending, grid, at_prior) * unit,
     )
+
+
+def label_rows(
+    offers: Offers, arrivals: float, rate: float, smallest: float, largest: float, step: float, points: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Estimate once what a label is worth at every belief of one Beta distribution between two sizes.
+
+    Time is measured in mean delays of a label.
+
+    Parameters
+    ----------
+    offers
+        What arrivals bring.
+    arrivals, rate
+        λ and r.
+    smallest, largest
+        The belief sizes of the first row, and of the last at least.
+    step, points
+        ε of the blocks, and the number of rates p̂.
+
+    Returns
+    -------
+    tuple of ndarray
+        The belief sizes of the rows, the rates of each, the numbers pending, and V(m+1) − V(m) in money by row, rate
+        and number pending.
+    """
+    arrays = prepare(offers)
+    counts = _table_pending(2.0 * arrivals)  # those of the next power of 2
+    if arrays.kink.size == 0:  # no offer ever pays
+        return np.array([smallest]), np.array([[0.0, 1.0]]), counts, np.zeros((1, 2, counts.size))
+    horizon = arrivals / rate
+    after, blocks, keep = _rows(smallest, horizon, step, labels=largest)
+    count = max(points, NODES_A_KINK * arrays.kink.size)
+    nodes, labels, _, _ = run_offer_blocks(
+        after, blocks, keep, _mixture(Belief(smallest, smallest / 2.0))[0], *arrays[:6], arrivals, rate, 1.0,
+        _width(arrays, horizon), 0.0, 1.0, count, math.ceil(count / TABLE_NODES), counts, most_pending(2.0 * arrivals),
+    )  # fmt: skip
+    return smallest + after[keep >= 0], nodes, counts, labels * arrays.unit
+
+
+def _width(arrays: OfferArrays, horizon: float) -> float:
+    """Return how many standard deviations around a kink the grid of y covers."""
+    spread = float(arrays.amount.max() / arrays.amount.min())
+    return max(5.5, math.sqrt(2.0 * math.log1p(horizon * spread)) + 2.0)
+
+
+def most_pending(in_flight: float) -> float:
+    """Return how many labels may be pending at most, if so many are in flight on average and all are accepted."""
+    return in_flight + 4.0 * math.sqrt(in_flight) + 6.0
 
 
 def _few(offers: Offers, charges: Sequence[float], most: int) -> Offers:
@@ -621,11 +668,11 @@ def _mixture(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], float]
 
 
 def _rows(
-    pace: float, horizon: float, step: float, first: float = 0.0
+    pace: float, horizon: float, step: float, first: float = 0.0, labels: float = TABLE_LABELS
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Return the numbers of labels of the rows, the blocks that lead to the next, and the places in the table."""
     after, blocks = [first], [_block(pace + first, PATIENCE * horizon, step)]
-    while after[-1] < max(TIMES * horizon, TABLE_LABELS, 2.0 * first) or len(after) < 3:
+    while after[-1] < max(TIMES * horizon, labels, 2.0 * first) or len(after) < 3:
         after.append(after[-1] + blocks[-1])
         # After most of the discounted arrivals, values hardly matter, but labels are still looked up.
         patience = PATIENCE * horizon if after[-1] < TIMES * horizon else math.inf

@@ -128,12 +128,26 @@ def look_up_label(
         for b in range(2):
             here = f[column + a, row + b, k] + u * (f[column + a, row + b, k + 1] - f[column + a, row + b, k])
             rise += (t if a else 1.0 - t) * (s if b else 1.0 - s) * here
+    return label_at(rise, discount / (1.0 - discount), p, amount, cost, start, share)
+
+
+@compiled
+def label_at(
+    rise: float,
+    rate: float,
+    p: float,
+    amount: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    start: NDArray[np.int64],
+    share: NDArray[np.float64],
+) -> float:
+    """Return I where the success rate is p: :func:`label_of` with the gains of the menus there."""
     gain = np.empty(share.size)
     for menu in range(share.size):
         gain[menu] = amount[start[menu]] * (p - cost[start[menu]])
         for line in range(start[menu] + 1, start[menu + 1]):
             gain[menu] = max(gain[menu], amount[line] * (p - cost[line]))
-    return label_of(rise, discount / (1.0 - discount), gain, share)[1]
+    return label_of(rise, rate, gain, share)[1]
 
 
 @compiled
@@ -169,16 +183,27 @@ def label_table(offers: Offers, most_discount: float) -> LabelTable:
     >>> label_table(offers, 0.99).f is label_table(Offers([5, 50], [0.8, 0.8]), 0.98).f
     True
     """
+    unit, scaled = per_mean_amount(offers)
+    highest = -math.log1p(-min(max(real("most_discount", most_discount, least=0, below=1), 0.9), MOST_DISCOUNT))
+    columns = math.ceil((highest + math.log1p(-LEAST_DISCOUNT)) / G_STEP - 1e-9) + 1
+    _reached[scaled] = max(columns, _reached.get(scaled, 0))
+    return _build(scaled, _reached[scaled])._replace(unit=unit)
+
+
+@lru_cache(maxsize=64)
+def per_mean_amount(offers: Offers) -> tuple[float, Offers]:
+    """Return the mean amount, and the offers in units of it: few of them, in no currency.
+
+    >>> unit, few = per_mean_amount(Offers([500, 1500], [0.8, 0.8], currency="$"))
+    >>> unit, few.amount
+    (1000.0, (0.5, 1.5))
+    """
     unit = offers.mean_amount
     few = offers if offers.menus or len(offers.amount) <= MOST_OFFERS else offers.compress(MOST_OFFERS)
     # Numbers are rounded, so that the same offers in another currency share a table.
     amounts = tuple(float(f"{amount / unit:.12g}") for amount in few.amount)
     costs = tuple(float(f"{cost:.12g}") for cost in few.cost)
-    scaled = msgspec.structs.replace(few, amount=amounts, cost=costs, currency="")
-    highest = -math.log1p(-min(max(real("most_discount", most_discount, least=0, below=1), 0.9), MOST_DISCOUNT))
-    columns = math.ceil((highest + math.log1p(-LEAST_DISCOUNT)) / G_STEP - 1e-9) + 1
-    _reached[scaled] = max(columns, _reached.get(scaled, 0))
-    return _build(scaled, _reached[scaled])._replace(unit=unit)
+    return unit, msgspec.structs.replace(few, amount=amounts, cost=costs, currency="")
 
 
 _reached: dict[Offers, int] = {}  # by offers: the number of columns of the largest table so far
@@ -207,7 +232,9 @@ def best_gains(arrays: OfferArrays, mean: NDArray[np.float64]) -> NDArray[np.flo
     """Return the expected profit of the best offer of each menu at success rates, one line for each menu."""
     return np.array(
         [
-            np.max(arrays.amount[first:end, None] * (mean[None] - arrays.cost[first:end, None]), axis=0)
+            np.max(
+                [a * (mean - c) for a, c in zip(arrays.amount[first:end], arrays.cost[first:end], strict=True)], axis=0
+            )
             for first, end in zip(arrays.start[:-1], arrays.start[1:], strict=True)
         ]
     )

@@ -22,6 +22,7 @@ from lenience.solvers.offers.delayed_blocks import (
     _table_pending,
     best_profit,
     expected_after,
+    most_pending,
     place_of,
     run_offer_blocks,
     worth_of_label,
@@ -282,8 +283,9 @@ def test_the_whole_recursion(mixture: Array) -> None:
     after, blocks, count, every = [0.0, 1.0, 2.0, 4.0, 7.0], [1.0, 1.0, 2.0, 3.0, 5.0], 18, 3
     keep = np.array([0, -1, 1, 2, -1])
     given = np.array(after), np.array(blocks), keep, mixture, *ARRAYS[:6]
+    most = most_pending(ARRIVALS / RESOLVE)
     nodes, table, grid, at_prior = run_offer_blocks(
-        *given, ARRIVALS, RATE, RESOLVE, 4.0, 0.0, 1.0, count, every, PENDING
+        *given, ARRIVALS, RATE, RESOLVE, 4.0, 0.0, 1.0, count, every, PENDING, most
     )
     values, expected = plain_run(after, blocks, mixture, count)
     np.testing.assert_allclose(at_prior, expected, rtol=1e-9)

@@ -39,8 +39,7 @@ class SealLog:
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Append events that are on the disk. Those of this transaction wait for the next time."""
         tree = LogTree(ledger.connection)
-        added = tree.append_new()
-        self.more = added > 0
+        self.more = tree.append_new()
         last = latest_checkpoint(ledger.connection)
         if self.key is not None and tree.size and (last is None or last.size < tree.size):
             checkpoint = Checkpoint(self.key.name, tree.size, tree.root(), ledger.time)

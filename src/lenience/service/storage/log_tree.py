@@ -12,9 +12,11 @@ L + 1 has the roots of 256 full tiles of level L. The nodes between are computed
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, and_, bindparam, func, select
 
 from lenience.service.domain.chain import genesis, monitored_genesis
 from lenience.service.domain.decision_proof import leaf_data
@@ -78,37 +80,43 @@ class LogTree:
             return None
         return int(row.start + seq - row.first_seq)
 
-    def append_new(self, most: int = AT_A_TIME) -> int:
-        """Append events that are not in the tree yet, up to a number, and return how many."""
+    def append_new(self, most: int = AT_A_TIME) -> bool:
+        """Append events that are not in the tree yet, up to a number. Return whether there may be more."""
         chains, sealed, policies, events = schema.chain, schema.log_chain, schema.policy, schema.event
-        owner = func.coalesce(chains.c.policy_id, chains.c.monitors)
-        length = func.coalesce(sealed.c.length, 0)
+        owner, before = func.coalesce(chains.c.policy_id, chains.c.monitors), func.coalesce(sealed.c.length, 0)
+        new = and_(events.c.chain_id == chains.c.id, events.c.seq > before, events.c.seq <= chains.c.length)
+        name = (policies.c.name, chains.c.segment, chains.c.monitors)
         query = (
-            select(chains.c.id, chains.c.length, chains.c.segment, chains.c.monitors, policies.c.name, length)
+            select(chains.c.id, events.c.seq, events.c.hash, sealed.c.length, *name)
             .select_from(chains)
             .outerjoin(sealed, sealed.c.chain_id == chains.c.id)
             .outerjoin(policies, policies.c.id == owner)
-            .where(chains.c.length > length)
-            .order_by(chains.c.id)
+            .join(events, new)
+            .where(chains.c.length > before)
+            .order_by(chains.c.id, events.c.seq)
+            .limit(most)
         )
-        added: list[bytes] = []
-        for chain, end, segment, monitors, policy, before in self._connection.execute(query.limit(most)).all():
-            last = min(end, before + most - len(added))
-            if last <= before:
-                break
-            name = chain_name(policy, segment, None if monitors is None else policy)
-            inside = and_(events.c.chain_id == chain, events.c.seq > before, events.c.seq <= last)
-            rows = self._connection.execute(select(events.c.seq, events.c.hash).where(inside).order_by(events.c.seq))
-            leaves = [leaf_hash(leaf_data(name, seq, digest)) for seq, digest in rows]
-            run = {"start": self.size + len(added), "chain_id": chain, "first_seq": before + 1, "size": len(leaves)}
-            self._connection.execute(schema.log_run.insert(), run)
-            if before:
-                self._connection.execute(sealed.update().where(sealed.c.chain_id == chain).values(length=last))
-            else:
-                self._connection.execute(sealed.insert(), {"chain_id": chain, "length": last})
-            added += leaves
-        self._append(added)
-        return len(added)
+        leaves: list[bytes] = []
+        runs: list[dict[str, int]] = []
+        known: list[dict[str, int]] = []
+        unknown: list[dict[str, int]] = []
+        for chain, group in groupby(self._connection.execute(query).all(), key=itemgetter(0)):
+            rows = list(group)
+            _, first, _, length, policy, segment, monitors = rows[0]
+            own = chain_name(policy, segment, None if monitors is None else policy)
+            run = {"start": self.size + len(leaves), "chain_id": chain, "first_seq": first, "size": len(rows)}
+            runs.append(run)
+            (unknown if length is None else known).append({"chain_id": chain, "length": rows[-1][1]})
+            leaves += [leaf_hash(leaf_data(own, row[1], row[2])) for row in rows]
+        if runs:
+            self._connection.execute(schema.log_run.insert(), runs)
+        if unknown:
+            self._connection.execute(sealed.insert(), unknown)
+        if known:
+            renamed = [{"of": row["chain_id"], "length": row["length"]} for row in known]
+            self._connection.execute(sealed.update().where(sealed.c.chain_id == bindparam("of")), renamed)
+        self._append(leaves)
+        return len(leaves) == most
 
     def _append(self, leaves: Sequence[bytes]) -> None:
         """Append hashes of leaves, and the roots of the tiles that they fill to the levels above."""

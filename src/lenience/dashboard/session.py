@@ -96,7 +96,7 @@ async def visited(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
     service: Service = connection.app.state.service
     keyring = service.keyring
     if not keyring.closed:
-        refuse_other_names(connection)
+        refuse_other_names(connection.headers)
     visitor = current_session(connection)
     if visitor is None:
         if keyring.closed:

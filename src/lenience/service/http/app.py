@@ -25,6 +25,7 @@ from lenience.service.domain.problems import Problem
 from lenience.service.http import decisions, erasures, log, policies, solves
 from lenience.service.http.auth import needs_role
 from lenience.service.http.bodies import StrictRequest, check_content_type
+from lenience.service.http.direct_decisions import DirectDecisions
 from lenience.service.http.errors import (
     documented,
     on_exception,
@@ -166,4 +167,5 @@ def create_api(
         pdb_on_exception=False,
         debug=False,
     )
-    return cast(ASGIApp, RequestMiddleware(cast(ASGIApp, app), metrics_of_process, log_requests))
+    direct = DirectDecisions(cast(ASGIApp, app), service)
+    return cast(ASGIApp, RequestMiddleware(cast(ASGIApp, app), metrics_of_process, log_requests, direct))

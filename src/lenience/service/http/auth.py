@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from litestar.connection import ASGIConnection
@@ -26,29 +28,42 @@ async def needs_role(connection: ASGIConnection[Any, Any, Any, Any], handler: Ba
         return  # the framework's own handler of OPTIONS, which only lists the methods
     service: Service = connection.app.state.service
     role = str(handler.opt["role"])
-    if not service.keyring.closed:
-        refuse_foreign(connection)
-    given = connection.headers.get("authorization")
-    connection.scope["auth"] = await _admit(service.keyring, given, role)
+    keyring, headers = service.keyring, connection.headers
+    try:
+        actor = admit(keyring, headers, role)
+    except Unauthenticated:
+        # The key may have been created after the list was read.
+        if headers.get("authorization") is None or not keyring.stale:
+            raise
+        await asyncio.to_thread(keyring.refresh_if_stale)
+        actor = admit(keyring, headers, role)
+    connection.scope["auth"] = actor
 
 
-def refuse_foreign(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+def admit(keyring: Keyring, headers: Mapping[str, str], role: str) -> str:
+    """Return the id of the key of a request if it has the role, or raise a Problem."""
+    if not keyring.closed:
+        refuse_foreign(headers)
+    return keyring.admit(headers.get("authorization"), role)
+
+
+def refuse_foreign(headers: Mapping[str, str]) -> None:
     """Raise Forbidden if no key exists and a page of another site made the browser send the request."""
-    refuse_other_names(connection)
-    headers = connection.headers
+    refuse_other_names(headers)
     origin = headers.get("origin")
     cross_origin = origin is not None and origin.partition("://")[2].lower() != headers["host"].lower()
     if cross_origin or headers.get("sec-fetch-site") == "cross-site":
         raise Forbidden("the service has no API keys, so it rejects requests from pages of other sites")
 
 
-def refuse_other_names(connection: ASGIConnection[Any, Any, Any, Any]) -> None:
+def refuse_other_names(headers: Mapping[str, str]) -> None:
     """Raise Forbidden if no key exists and the host name is not local, because DNS may point it here."""
-    host = connection.headers.get("host", "")
+    host = headers.get("host", "")
     if not loopback((host if host.endswith("]") else host.rpartition(":")[0] or host).strip("[]")):
         raise Forbidden("the service has no API keys, so it answers only at 127.0.0.1 or localhost")
 
 
+@lru_cache(maxsize=64)
 def loopback(host: str) -> bool:
     """Return whether only this machine can reach an address.
 
@@ -61,14 +76,3 @@ def loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-async def _admit(keyring: Keyring, given: str | None, role: str) -> str:
-    try:
-        return keyring.admit(given, role)
-    except Unauthenticated:
-        # The key may have been created after the list was read.
-        if given is None or not keyring.stale:
-            raise
-        await asyncio.to_thread(keyring.refresh_if_stale)
-        return keyring.admit(given, role)

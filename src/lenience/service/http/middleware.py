@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from lenience.service.http.direct_decisions import DirectDecisions
 from lenience.service.http.metrics import Metrics
 
 HEADERS: list[tuple[bytes, bytes]] = [
@@ -24,8 +25,9 @@ log = logging.getLogger("lenience.access")
 class RequestMiddleware:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, log_requests: bool) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, log_requests: bool, direct: DirectDecisions) -> None:
         self.app = app
+        self.direct = direct
         self.metrics = metrics
         self.log_requests = log_requests
 
@@ -49,7 +51,7 @@ class RequestMiddleware:
                 message["headers"] = headers
             await send(message)
 
-        await self.app(scope, receive, sending)
+        await (self.direct if self.direct.matches(scope) else self.app)(scope, receive, sending)
         seconds = time.perf_counter() - started
         # Log the template of the path, because the path itself may hold personal data.
         route = str(about.get("path_template") or "unknown")

@@ -106,7 +106,8 @@ def test_many_rows_are_written_in_one_go(database: str) -> None:
     rows = [(1, seq, f"body {seq}", "hash", None) for seq in range(1, 400)]
     with store.write() as connection:
         store.insert(connection, schema.event, rows)
-        store.update(connection, schema.event, "seq", ("body", "hash"), [(f"new {i}", "h", i) for i in range(2, 300)])
+        changes = [(f"new {i}", "h", i) for i in range(2, 300)]
+        store.run(connection, store.statements.update(schema.event, "seq", ("body", "hash"), changes))
     with store.read() as connection:
         found = connection.execute(text("SELECT body, hash FROM event ORDER BY seq")).all()
     assert found[:2] == [("body 1", "hash"), ("new 2", "h")]
@@ -115,6 +116,30 @@ def test_many_rows_are_written_in_one_go(database: str) -> None:
         store.insert(connection, schema.event, [(1, 400, "body", "hash", None), (1, 7, "twice", "hash", None)])
     with store.read() as connection:
         assert connection.execute(text("SELECT count(*) FROM event")).scalar_one() == 399
+    store.close()
+
+
+def test_values_come_back_as_they_were_written(database: str) -> None:
+    texts = ['say "no"', "back\\slash", "NULL", "", "a,b", "{x}", " a ", "line\nbreak\ttab", "Ünï→𝄞", "%s $1", None]
+    numbers = [0.1, 1e300, -5e-324, 0.0, float("inf"), None]
+    store = Store(database)
+    store.upgrade()
+    people = [(1, i, "salt", text, text) for i, text in enumerate(texts)]
+    decisions = [(f"d{i}", 1, i, 1, 1 << 60, 1, "pending", x, x, None, None, None) for i, x in enumerate(numbers)]
+    tiles = [(0, 0, bytes(range(256))), (0, 1, b"")]
+    with store.write() as connection:
+        for table, rows in ((schema.personal, people), (schema.decision, decisions), (schema.log_tile, tiles)):
+            store.insert(connection, table, rows)
+        (found,) = store.run(
+            connection,
+            store.statements.select(list(schema.decision.c), schema.decision.c.id, [row[0] for row in decisions]),
+        )
+        assert sorted(tuple(row) for row in found) == decisions
+        (none,) = store.run(connection, store.statements.select([schema.decision.c.id], schema.decision.c.id, ["x"]))
+        assert none == []
+    with store.read() as connection:
+        for table, rows in ((schema.personal, people), (schema.log_tile, tiles)):
+            assert sorted(tuple(row) for row in connection.execute(select(table))) == rows
     store.close()
 
 

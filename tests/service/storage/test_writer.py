@@ -137,7 +137,7 @@ def test_a_transaction_that_cannot_be_written_leaves_nothing(engine: Engine, mon
     engine.create()
     before = engine.audit().digest
 
-    def fail(self: Ledger) -> None:
+    def fail(self: Ledger, **options: Any) -> None:
         self.store.insert(self.connection, schema.event, self._events)
         self.connection.execute(text("SELECT * FROM nothing_of_this_name"))
 

@@ -6,7 +6,7 @@ one command after the other, and written once at the end, whatever the number of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -44,6 +44,7 @@ from lenience.service.storage.model_states import SNAPSHOT_EVERY, first_label, r
 from lenience.service.storage.monitored_rows import delete_monitored, monitored_rows, read_monitored
 from lenience.service.storage.policy_cache import ModelStates, PendingRows, PolicyCache, PolicyRecord, Version
 from lenience.service.storage.references import referred
+from lenience.service.storage.statements import Statement
 from lenience.service.storage.store import Store
 
 Item = TypeVar("Item")
@@ -52,6 +53,12 @@ NO_VERSION = 0  # of an imported decision, which no version made
 _COUNTS = ("arrivals", "accepted", "pending", "successes", "failures", "at_risk")
 _CHAIN = ("revision", "length", "head", *_COUNTS, "imported", "open_loans")
 _CHANGED = ("status", "accepted", "reported", "outcome_at")
+_ANSWER = (
+    schema.idempotency.c.key,
+    schema.idempotency.c.request,
+    schema.idempotency.c.status,
+    schema.idempotency.c.answer,
+)
 
 
 @dataclass(slots=True)
@@ -95,20 +102,65 @@ class Ledger:
     def lock(self, ids: Iterable[int]) -> None:
         """Lock chains and read them."""
         wanted = sorted(set(ids) - self.chains.keys())
-        if not wanted:
-            return
-        for row in self.store.lock(self.connection, schema.chain, wanted):
+        if wanted:
+            (rows,) = self.store.run(self.connection, [self.store.statements.lock(schema.chain, wanted)])
+            self._hold_chains(rows)
+
+    def lock_and_read(
+        self,
+        chains: Iterable[int],
+        decisions: Iterable[str],
+        keys: Iterable[str],
+        waiting: Callable[[], None] | None = None,
+    ) -> list[Any]:
+        """Lock chains, then read decisions of theirs and the answers stored under keys, in one round trip.
+
+        Return the rows of the answers. ``waiting`` is called if another process holds a chain.
+        """
+        statements, locked = self.store.statements, sorted(set(chains) - self.chains.keys())
+        locks = [statements.lock(schema.chain, locked)] if locked else []
+        reads = self._decision_statements(decisions)
+        answers = statements.select(list(_ANSWER), schema.idempotency.c.key, list(set(keys)))
+        results = self.store.run(self.connection, [*locks, *reads, *answers], waiting=waiting)
+        for rows in results[: len(locks)]:
+            self._hold_chains(rows)
+        for rows in results[len(locks) : len(locks) + len(reads)]:
+            self._hold_decisions(rows)
+        return [row for rows in results[len(locks) + len(reads) :] for row in rows]
+
+    def find(self, decisions: Iterable[str], waiting: Callable[[], None] | None = None) -> None:
+        """Find the chains of decisions. A decision never changes its chain, so no lock is needed."""
+        wanted, table = list(set(decisions) - self.chain_of.keys()), schema.decision
+        statements = self.store.statements.select([table.c.id, table.c.chain_id], table.c.id, wanted)
+        for rows in self.store.run(self.connection, statements, waiting=waiting):
+            self.chain_of.update((row[0], row[1]) for row in rows)
+
+    def read_decisions(self, ids: Iterable[str]) -> None:
+        """Read decisions whose chains are locked."""
+        for rows in self.store.run(self.connection, self._decision_statements(ids)):
+            self._hold_decisions(rows)
+
+    def _decision_statements(self, ids: Iterable[str]) -> list[Statement]:
+        table = schema.decision
+        return self.store.statements.select(list(table.c), table.c.id, list(set(ids) - self.decisions.keys()))
+
+    def _hold_chains(self, rows: Sequence[Any]) -> None:
+        for row in rows:
             place = (row[0], row[1], row[2], row[3], row[4], row[5])
             loans = decode_open_loans(row[13])
             self._locked_lengths[row[0]] = row[4]
             self.chains[row[0]] = ChainState(*place, counts=Counts(*row[6:12]), imported=row[12], open_loans=loans)
 
-    def find(self, decisions: Iterable[str]) -> None:
-        """Find the chains of decisions. A decision never changes its chain, so no lock is needed."""
-        wanted = list(set(decisions) - self.chain_of.keys())
-        for part in _parts(wanted):
-            query = select(schema.decision.c.id, schema.decision.c.chain_id).where(schema.decision.c.id.in_(part))
-            self.chain_of.update((row[0], row[1]) for row in self.connection.execute(query))
+    def _hold_decisions(self, rows: Sequence[Any]) -> None:
+        for row in rows:
+            self.decisions[row[0]] = DecisionState(
+                *(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6]),
+                amount=row[7],
+                cost=row[8],
+                source=row[9],
+                reported=row[10],
+                outcome_at=row[11],
+            )
 
     def find_references(self, references: Iterable[str]) -> None:
         """Find the decisions with these references, and their chains."""
@@ -120,21 +172,6 @@ class Ledger:
                 self.chain_of[decision] = chain
         for reference in wanted:
             self.referred[reference].sort()
-
-    def read_decisions(self, ids: Iterable[str]) -> None:
-        """Read decisions whose chains are locked."""
-        wanted = list(set(ids) - self.decisions.keys())
-        for part in _parts(wanted):
-            query = select(schema.decision).where(schema.decision.c.id.in_(part))
-            for row in self.connection.execute(query):
-                self.decisions[row[0]] = DecisionState(
-                    *(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6]),
-                    amount=row[7],
-                    cost=row[8],
-                    source=row[9],
-                    reported=row[10],
-                    outcome_at=row[11],
-                )
 
     def append(self, chain: ChainState, event: Event) -> int:
         """Append an event to a locked chain and return its sequence number."""
@@ -398,19 +435,39 @@ class Ledger:
         """Whether this transaction erases personal data."""
         return bool(self._erased)
 
-    def flush(self) -> None:
-        """Write everything. The transaction's commit makes it durable."""
-        store, connection = self.store, self.connection
-        store.insert(connection, schema.event, self._events)
-        store.insert(connection, schema.decision, self._decisions)
-        store.insert(connection, schema.personal, self._personal)
+    def flush(self, *, commit: bool = False, sent: Callable[[], None] | None = None) -> None:
+        """Write everything. The transaction's commit makes it durable.
+
+        Parameters
+        ----------
+        commit : bool
+            Whether nothing follows, so that PostgreSQL can commit in the same round trip.
+        sent : callable, optional
+            Called when everything is on its way, before the commit.
+        """
+        store, connection, statements = self.store, self.connection, self.store.statements
         delete_monitored(connection, [decision for decision in self._monitored if decision in self._stored_monitored])
         attributes = ((decision, chain, self.monitored[decision]) for decision, chain in self._monitored.items())
-        store.insert(connection, schema.monitored, monitored_rows(attributes))
-        self._store_snapshots()
-        # Sorted by key, so that two processes with the same keys wait for each other without a deadlock.
-        store.insert(connection, schema.idempotency, sorted(self._idempotency))
-        chains = [
+        writes = [
+            *statements.insert(schema.event, self._events),
+            *statements.insert(schema.decision, self._decisions),
+            *statements.insert(schema.personal, self._personal),
+            *statements.insert(schema.monitored, monitored_rows(attributes)),
+            *statements.insert(schema.model_state, self._new_snapshots()),
+            # Sorted by key, so that two processes with the same keys wait for each other without a deadlock.
+            *statements.insert(schema.idempotency, sorted(self._idempotency)),
+            *statements.update(schema.chain, "id", _CHAIN, self._changed_chains()),
+            *statements.update(schema.decision, "id", _CHANGED, self._changed_decisions()),
+        ]
+        if self._erased:
+            store.run(connection, writes)
+            writes = []
+            self._store_erased_states()
+            self._delete_erased()
+        store.run(connection, writes, commit=commit, sent=sent)
+
+    def _changed_chains(self) -> list[tuple[Any, ...]]:
+        return [
             (
                 *(chain.revision, chain.length, chain.head),
                 *(chain.counts.arrivals, chain.counts.accepted, chain.counts.pending),
@@ -420,15 +477,13 @@ class Ledger:
             for chain in self.chains.values()
             if chain.changed
         ]
-        store.update(connection, schema.chain, "id", _CHAIN, chains)
-        changed = [
+
+    def _changed_decisions(self) -> list[tuple[Any, ...]]:
+        return [
             (state.status, int(state.accepted), state.reported, state.outcome_at, state.id)
             for state in self.decisions.values()
             if state.changed
         ]
-        store.update(connection, schema.decision, "id", _CHANGED, changed)
-        self._store_erased_states()
-        self._delete_erased()
 
     def _store_erased_states(self) -> None:
         """Store the model states that take the place of erased features."""
@@ -442,15 +497,14 @@ class Ledger:
                 rows = list(states_after_erased(self.connection, self.registry, policy, decisions & set(part)))
                 self.store.insert(self.connection, schema.model_state, rows)
 
-    def _store_snapshots(self) -> None:
-        """Store model states. One replaces the earlier ones of its version, apart from those that the audit needs."""
+    def _new_snapshots(self) -> list[tuple[Any, ...]]:
+        """Return the model states to store. One replaces the earlier ones of its version, if the audit needs none."""
         table = schema.model_state
         for policy, version in {row[:2] for row in self._snapshots}:
             own = (table.c.policy_id == policy) & (table.c.version == version)
             self.connection.execute(table.delete().where(own & (table.c.kept == 0)))
         newest = {row[:2]: row[2] for row in self._snapshots}
-        rows = [row for row in self._snapshots if row[3] or row[2] == newest[row[:2]]]
-        self.store.insert(self.connection, table, rows)
+        return [row for row in self._snapshots if row[3] or row[2] == newest[row[:2]]]
 
     def _delete_erased(self) -> None:
         """Delete erased personal data: that of the decisions, and that of events before the erasure."""

@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -31,9 +30,9 @@ from lenience.service.storage.integrity import Damage, check_sqlite
 from lenience.service.storage.migrate import migrate, newest, refuse_newer, refuse_others, revision_of
 from lenience.service.storage.privileges import missing_rights
 from lenience.service.storage.read_only import ReadOnlyFile
+from lenience.service.storage.statements import Statement, Statements
 
 PATIENCE = 5.0  # seconds to wait for another short writer (SQLite), or for a connection
-MOST_A_STATEMENT = 128  # rows that one statement inserts (SQLite); a power of two
 # Another transaction got there first: the same work, done again, comes out right.
 AGAIN = {"40001", "40P01", "23505"}
 NO_RIGHT = "the database user lacks privileges that lenience needs"
@@ -79,7 +78,7 @@ class Store:
         except BaseException:
             self._unlock()
             raise
-        self._inserts: dict[tuple[str, int], str] = {}
+        self.statements = Statements(self._writer.dialect)
 
     def upgrade(self, revision: str = "head", *, only_empty: bool = False) -> bool:
         """Upgrade the schema (with ``only_empty``, only of an empty database). Return whether it was empty.
@@ -276,50 +275,44 @@ class Store:
 
     def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert many rows (values in the order of the columns) in one round trip."""
-        if not rows:
-            return
-        if self.sqlite:
-            plain = _raw_connection(connection)
-            for start, size in _parts(len(rows)):
-                values = list(chain.from_iterable(rows[start : start + size]))
-                plain.execute(self._insert_statement(table, size), values)
-        else:
-            columns = tuple(list(column) for column in zip(*rows, strict=True))
-            connection.exec_driver_sql(self._insert_statement(table, 1), columns)
+        self.run(connection, self.statements.insert(table, rows))
 
-    def update(self, connection: Connection, table: Table, key: str, names: Sequence[str], rows: list[Any]) -> None:
-        """Set columns of many rows in one round trip. The values of a row follow the names, then its key."""
-        if not rows:
-            return
-        values = ", ".join(f"{name} = given.{name}" for name in names)
-        columns = ", ".join([*names, key])
-        if self.sqlite:
-            plain = _raw_connection(connection)
-            renamed = ", ".join(f"column{i} AS {name}" for i, name in enumerate((*names, key), start=1))
-            for start, size in _parts(len(rows)):
-                given = ", ".join([f"({', '.join('?' * (len(names) + 1))})"] * size)
-                plain.execute(
-                    f"UPDATE OR FAIL {table.name} SET {values} FROM (SELECT {renamed} FROM (VALUES {given})) AS given "
-                    f"WHERE {table.name}.{key} = given.{key}",
-                    list(chain.from_iterable(rows[start : start + size])),
-                )
-            return
-        arrays = ", ".join(f"%s::{self._array(table, name)}[]" for name in (*names, key))
-        statement = (
-            f"UPDATE {table.name} SET {values} FROM (SELECT * FROM unnest({arrays}) AS rows ({columns})) AS given "
-            f"WHERE {table.name}.{key} = given.{key}"
-        )
-        connection.exec_driver_sql(statement, tuple(list(column) for column in zip(*rows, strict=True)))
+    def run(
+        self,
+        connection: Connection,
+        statements: Sequence[Statement],
+        *,
+        commit: bool = False,
+        sent: Callable[[], None] | None = None,
+        waiting: Callable[[], None] | None = None,
+    ) -> list[list[Any]]:
+        """Run statements in one round trip, and return the rows of each.
 
-    def lock(self, connection: Connection, table: Table, ids: Sequence[int]) -> Sequence[Any]:
-        """Lock rows in the order of their ids and read them. (On SQLite the only writer holds them anyway.)"""
-        names = ", ".join(column.name for column in table.columns)
-        if self.sqlite:
-            places = ", ".join("?" * len(ids))
-            statement = f"SELECT {names} FROM {table.name} WHERE id IN ({places})"
-            return _raw_connection(connection).execute(statement, tuple(ids)).fetchall()
-        statement = f"SELECT {names} FROM {table.name} WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
-        return connection.exec_driver_sql(statement, (list(ids),)).all()
+        Parameters
+        ----------
+        connection : Connection
+            A writing transaction.
+        statements : sequence of Statement
+            What to run, in this order.
+        commit : bool
+            Whether nothing follows, so that PostgreSQL can commit in the same round trip. If the connection is lost
+            meanwhile, the transaction may or may not be written.
+        sent : callable, optional
+            Called when the statements are on their way, before PostgreSQL answers. SQLite works at once: called last.
+        waiting : callable, optional
+            Called if PostgreSQL takes longer than a round trip, e.g. because another process has locked a row.
+        """
+        if not self.sqlite:
+            if not statements and not commit:
+                return []
+            from lenience.service.storage.postgres import run_together
+
+            return run_together(connection, statements, commit=commit, sent=sent, waiting=waiting)
+        plain = _raw_connection(connection)
+        rows = [plain.execute(*statement).fetchall() for statement in statements]
+        if sent is not None:
+            sent()
+        return rows
 
     def close(self) -> None:
         """Close all connections and release the file."""
@@ -332,26 +325,6 @@ class Store:
     def _new_connection(self, timeout: float) -> sqlite3.Connection:
         """Return a connection of its own to the SQLite file, which must exist."""
         return sqlite3.connect(f"file:{quote(str(self.path.absolute()))}?mode=rw", timeout=timeout, uri=True)
-
-    def _insert_statement(self, table: Table, rows: int) -> str:
-        """Return the statement that inserts this number of rows (PostgreSQL: any number)."""
-        known = self._inserts.get((table.name, rows))
-        if known is None:
-            names = ", ".join(column.name for column in table.columns)
-            if self.sqlite:
-                values = ", ".join([f"({', '.join('?' * len(table.columns))})"] * rows)
-                # OR FAIL: a failure rolls back the whole transaction, so SQLite need not save each statement.
-                known = f"INSERT OR FAIL INTO {table.name} ({names}) VALUES {values}"
-            else:
-                # One array per column: one statement and one round trip for any number of rows.
-                arrays = ", ".join(f"%s::{self._array(table, column.name)}[]" for column in table.columns)
-                known = f"INSERT INTO {table.name} ({names}) SELECT * FROM unnest({arrays})"
-            self._inserts[table.name, rows] = known
-        return known
-
-    def _array(self, table: Table, name: str) -> str:
-        """Return the type of a column without its length."""
-        return table.columns[name].type.compile(self._writer.dialect).split("(")[0]
 
     def _engine(self, *, writing: bool) -> Engine:
         if self.sqlite:
@@ -398,21 +371,6 @@ class Store:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
-
-
-def _parts(rows: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and size of each statement's rows. Sizes are powers of two, so that few statements differ.
-
-    Statements have many rows because the driver releases the interpreter at each and may then wait for it.
-
-    >>> list(_parts(261))
-    [(0, 128), (128, 128), (256, 4), (260, 1)]
-    """
-    start = 0
-    while start < rows:
-        size = min(MOST_A_STATEMENT, 1 << ((rows - start).bit_length() - 1))
-        yield start, size
-        start += size
 
 
 def _state(path: Path) -> tuple[int, ...]:

@@ -1,10 +1,10 @@
 """Group commit: one thread writes. Commands that arrive during a transaction go together into the next one.
 
-A command is acknowledged only after the commit that holds it. On SQLite the commands of one transaction are answered
-just before the next commit (or at once if there is none). One interpreter runs this thread and the event loop, so the
-loop then answers and reads new requests while this thread waits for the disk, not while it prepares the next
-transaction. For the same reason a transaction takes only half of the waiting commands if there are many: one half is
-written while the other half is answered and sends new requests.
+A command is acknowledged only after the commit that holds it. The commands of one transaction are answered just before
+the next commit (or at once if there is none, or if the next one must wait for another process). One interpreter runs
+this thread and the event loop, so the loop then answers and reads new requests while this thread waits for the disk,
+not while it prepares the next transaction. For the same reason a transaction takes only half of the waiting commands if
+there are many: one half is written while the other half is answered and sends new requests.
 
 A command that raises a Problem (an unknown decision, a conflict) has changed nothing and does not affect the others. A
 transaction that conflicts with another process is repeated. It is also repeated once if its connection was lost before
@@ -138,8 +138,6 @@ class Writer:
             self._answer()
             self._written = list(zip(batch, results, strict=True))
             self.batches += 1
-            if not self.store.sqlite:  # the next transaction may have to wait for another process
-                self._answer()
         self._answer()
 
     def _next(self) -> QueuedCommand | None:
@@ -161,7 +159,7 @@ class Writer:
     def _gather(self, first: QueuedCommand) -> tuple[list[QueuedCommand], bool]:
         batch, rows = [first], first.command.size
         most = MOST_COMMANDS
-        if self.store.sqlite and not self._written:  # no answers are outstanding, so all commands are in the queue
+        if not self._written:  # no answers are outstanding, so all commands are in the queue
             most = min(most, max(SMALL_BATCH, (1 + self._queue.qsize()) // 2))
         while len(batch) < most and rows < MOST_ROWS:
             try:
@@ -180,6 +178,7 @@ class Writer:
             try:
                 return self._transaction(commands)
             except (Damaged, Unavailable) as problem:
+                self._answer()  # a new connection may take long
                 self.registry.forget()
                 if isinstance(problem, Unavailable) and problem.lost and not self._committing and attempt == 0:
                     continue
@@ -218,16 +217,17 @@ class Writer:
             ledger = Ledger(self.store, connection, self.registry, self._now())
             chains: set[int] = set()
             decisions = [decision for command in commands for decision in command.decisions]
-            ledger.find(decisions)
+            ledger.find(decisions, waiting=self._answer)
             for i, command in enumerate(commands):
                 try:
                     command.resolve(ledger)
                     chains.update(command.chains(ledger))
                 except Problem as problem:
                     results[i] = problem
-            ledger.lock(chains)
-            ledger.read_decisions(decision for decision in decisions if decision in ledger.chain_of)
-            stored = _stored_answers(ledger, commands)
+            known = [decision for decision in decisions if decision in ledger.chain_of]
+            keys = [command.sender.key for command in commands if command.sender.key is not None]
+            rows = ledger.lock_and_read(chains, known, keys, waiting=self._answer)
+            stored = {key: (request, CommandAnswer(status, text.encode())) for key, request, status, text in rows}
             for i, command in enumerate(commands):
                 sender = command.sender
                 if sender.key is not None and sender.key in stored:
@@ -246,9 +246,8 @@ class Writer:
                     new.append(answer)
                 if sender.key is not None:
                     stored[sender.key] = (sender.request, answer)
-            ledger.flush()
-            self._answer()
             self._committing = True
+            ledger.flush(commit=True, sent=self._answer)
         ledger.publish()
         if ledger.erases:
             self.wal_holds_erased = not self.store.checkpoint()
@@ -270,17 +269,6 @@ def _last_time(store: Store) -> int:
         times = [event.at for event in map(readable_event, bodies) if event is not None]
         signed = connection.execute(select(func.max(checkpoints.c.at))).scalar_one()
     return max(0 if newest is None else time_after(newest), signed or 0, *times)
-
-
-def _stored_answers(ledger: Ledger, commands: Sequence[Command]) -> dict[str, tuple[str, CommandAnswer]]:
-    """Return the stored answers to earlier commands with the same keys."""
-    keys = list({command.sender.key for command in commands if command.sender.key is not None})
-    if not keys:
-        return {}
-    table = schema.idempotency
-    columns = (table.c.key, table.c.request, table.c.status, table.c.answer)
-    rows = ledger.connection.execute(select(*columns).where(table.c.key.in_(keys)))
-    return {row.key: (row.request, CommandAnswer(row.status, row.answer.encode())) for row in rows}
 
 
 def _key_reused() -> Conflict:

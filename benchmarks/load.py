@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 import uvloop
@@ -16,6 +17,7 @@ class Load:
     """What came of a load: answers by status, and the time each took."""
 
     seconds: float = 0.0
+    processor_seconds: float = 0.0  # of the servers
     statuses: dict[int, int] = field(default_factory=dict)
     times: list[float] = field(default_factory=list)
 
@@ -75,8 +77,14 @@ def post(path: str, body: bytes) -> bytes:
     return head.encode() + b"\r\n\r\n" + body
 
 
-def run(ports: list[int], connections: int, seconds: float, request: Callable[[], bytes]) -> Load:
-    """Put the load on, over the ports in turn."""
+def run(
+    ports: Sequence[int],
+    connections: int,
+    seconds: float,
+    requests: Callable[[], bytes] | Sequence[Callable[[], bytes]],
+) -> Load:
+    """Put the load on, over the ports in turn. Each port may have a source of requests of its own."""
+    sources = [requests] * len(ports) if callable(requests) else requests
 
     async def go() -> Load:
         load = Load()
@@ -85,7 +93,9 @@ def run(ports: list[int], connections: int, seconds: float, request: Callable[[]
         made = await asyncio.gather(
             *(
                 loop.create_connection(
-                    lambda: _Connection(request, load, started + seconds), "127.0.0.1", ports[i % len(ports)]
+                    partial(_Connection, sources[i % len(ports)], load, started + seconds),
+                    "127.0.0.1",
+                    ports[i % len(ports)],
                 )
                 for i in range(connections)
             )

@@ -1,7 +1,9 @@
 """The decision service on loopback: durable decisions a second, on SQLite and PostgreSQL, and how that holds up.
 
 Everything is measured in one run against a server process of its own, side by side with an endpoint of the same server
-that only parses the request and answers. The load comes from this process, so both share the machine's cores.
+that only parses the request and answers. The load comes from this process, so both share the machine's cores. Two
+processes decide on different segments. With LENIENCE_BENCH_BEFORE, the folder of another commit, its service is
+measured in turn with this one.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import tempfile
 import time
 import urllib.request
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,7 @@ from litestar import Request, Response, post
 from litestar.datastructures import State
 from litestar.types import ASGIApp
 
+from benchmarks.delay import delayed
 from benchmarks.load import Load, run
 from benchmarks.load import post as as_bytes
 from lenience.core.belief import Belief
@@ -39,6 +43,8 @@ from lenience.service.http.common import IdempotencyKey, PolicyName
 CONNECTIONS = 32
 SECONDS = float(os.environ.get("LENIENCE_BENCH_SECONDS", "3"))
 ROUNDS = 3
+HERE = Path(__file__).parents[1]
+BEFORE = Path(os.environ["LENIENCE_BENCH_BEFORE"]) if "LENIENCE_BENCH_BEFORE" in os.environ else None
 LONG = int(os.environ.get("LENIENCE_BENCH_DECISIONS", "1000000"))
 SPEC = {
     "name": "bench",
@@ -67,15 +73,22 @@ def application() -> ASGIApp:
     return create_app(os.environ[DATABASE], route_handlers=[parsed])
 
 
-class Server:
-    """A server process."""
+START = """
+import sys, uvicorn
+uvicorn.run(
+    "benchmarks.service:application", factory=True, port=int(sys.argv[1]), access_log=False, log_level="warning",
+    http="lenience.service.http.protocol:LimitedProtocol",
+)
+"""
 
-    def __init__(self, database: str, port: int) -> None:
-        environment = {**os.environ, DATABASE: database}
-        options = ["--factory", "--port", str(port), "--no-access-log", "--log-level", "warning"]
-        command = [sys.executable, "-m", "uvicorn", "benchmarks.service:application", *options]
+
+class Server:
+    """A server process, of this source or of another folder's."""
+
+    def __init__(self, database: str, port: int, folder: Path = HERE) -> None:
+        environment = {**os.environ, DATABASE: database, "PYTHONPATH": f"{folder}/src"}
         self.port = port
-        self.process = subprocess.Popen(command, env=environment, cwd=Path(__file__).parents[1])
+        self.process = subprocess.Popen([sys.executable, "-c", START, str(port)], env=environment, cwd=folder)
         for _ in range(300):
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/ready").close()
@@ -96,6 +109,12 @@ class Server:
         """Resident memory in MB."""
         return float(psutil.Process(self.process.pid).memory_info().rss) / 1e6
 
+    @property
+    def processor_seconds(self) -> float:
+        """The processor time that it has used."""
+        times = psutil.Process(self.process.pid).cpu_times()
+        return float(times.user + times.system)
+
     def stop(self) -> None:
         """End it."""
         self.process.terminate()
@@ -103,12 +122,12 @@ class Server:
 
 
 @contextmanager
-def serving(database: str, processes: int = 1) -> Iterator[list[Server]]:
+def serving(database: str, processes: int = 1, folder: Path = HERE) -> Iterator[list[Server]]:
     """Server processes on a database, with the policy active."""
     with ExitStack() as stack:
         servers = []
         for _ in range(processes):
-            server = Server(database, _free_port())
+            server = Server(database, _free_port(), folder)
             stack.callback(server.stop)
             servers.append(server)
         servers[0].call("/v1/policies", SPEC)
@@ -133,47 +152,53 @@ def postgresql() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def requests(path: str, size: int | None = None) -> Any:
+def requests(path: str, size: int | None = None, segments: Sequence[int] = range(16)) -> Callable[[], bytes]:
     """A source of requests that go through the segments in turn."""
     made = []
-    for i in range(16):
+    for i in segments:
         one = {"segment": f"segment {i}", "reference": f"application {i}"}
         body: object = one if size is None else {"decisions": [one] * size}
         made.append(as_bytes(path, json.dumps(body).encode()))
-    state = {"next": 0}
-
-    def source() -> bytes:
-        state["next"] = (state["next"] + 1) % 16
-        return made[state["next"]]
-
-    return source
+    return cycle(made).__next__
 
 
 def measure(servers: list[Server], path: str, connections: int, size: int | None = None) -> Load:
-    """The load on a path, for some seconds."""
-    return run([server.port for server in servers], connections, SECONDS, requests(path, size))
+    """The load on a path for some seconds, each server with segments of its own."""
+    own = [range(i, 16, len(servers)) for i in range(len(servers))]
+    sources = [requests(path, size, segments) for segments in own]
+    before = sum(server.processor_seconds for server in servers)
+    load = run([server.port for server in servers], connections, SECONDS, sources)
+    load.processor_seconds = sum(server.processor_seconds for server in servers) - before
+    return load
 
 
-def side_by_side(servers: list[Server]) -> dict[str, float]:
-    """Parsing only, single decisions and batches, in turn; the median of the rounds."""
-    rounds = []
-    for _ in range(ROUNDS):
-        bare = measure(servers, "/v1/policies/bench/parsed", CONNECTIONS)
-        single = measure(servers, "/v1/policies/bench/decisions", CONNECTIONS)
-        batch = measure(servers, "/v1/policies/bench/decisions/batch", 8, 100)
-        for load in (bare, single, batch):
-            assert set(load.statuses) == {201}, load.statuses
-        rounds.append(
-            {
-                "parse and answer, a second": bare.rate,
-                "durable decisions a second": single.rate,
-                "share of parse and answer": single.rate / bare.rate,
-                "p50 ms": single.quantile(0.5),
-                "p99 ms": single.quantile(0.99),
-                "decisions a second in batches of 100": 100 * batch.rate,
-            }
-        )
-    return {name: sorted(one[name] for one in rounds)[ROUNDS // 2] for name in rounds[0]}
+def one_round(servers: list[Server]) -> dict[str, float]:
+    """Parsing only, single decisions and batches, in turn."""
+    bare = measure(servers, "/v1/policies/bench/parsed", CONNECTIONS)
+    single = measure(servers, "/v1/policies/bench/decisions", CONNECTIONS)
+    batch = measure(servers, "/v1/policies/bench/decisions/batch", 8, 100)
+    for load in (bare, single, batch):
+        assert set(load.statuses) == {201}, load.statuses
+    return {
+        "parse and answer, a second": bare.rate,
+        "durable decisions a second": single.rate,
+        "share of parse and answer": single.rate / bare.rate,
+        "p50 ms": single.quantile(0.5),
+        "p99 ms": single.quantile(0.99),
+        "decisions a second in batches of 100": 100 * batch.rate,
+        "server ms to parse and answer": 1e3 * bare.processor_seconds / len(bare.times),
+        "server ms for a decision": 1e3 * single.processor_seconds / len(single.times),
+        "server ms for a decision in a batch": 10 * batch.processor_seconds / len(batch.times),
+    }
+
+
+def side_by_side(subjects: dict[str, list[Server]]) -> dict[str, dict[str, float]]:
+    """The median of the rounds for each subject. All are measured in turn in each round."""
+    rounds = [{title: one_round(servers) for title, servers in subjects.items()} for _ in range(ROUNDS)]
+    return {
+        title: {name: sorted(one[title][name] for one in rounds)[ROUNDS // 2] for name in rounds[0][title]}
+        for title in subjects
+    }
 
 
 def long_log(folder: str) -> dict[str, float]:
@@ -211,19 +236,44 @@ def long_log(folder: str) -> dict[str, float]:
         }
 
 
+def on_sqlite(folder: str) -> dict[str, dict[str, float]]:
+    """SQLite, with this source and with the earlier one."""
+    with ExitStack() as stack:
+        subjects = {"SQLite": stack.enter_context(serving(f"{folder}/service.db"))}
+        if BEFORE is not None:
+            subjects["SQLite, before"] = stack.enter_context(serving(f"{folder}/before.db", folder=BEFORE))
+        return side_by_side(subjects)
+
+
+def on_postgresql(delay: float | None = None) -> dict[str, dict[str, float]]:
+    """PostgreSQL with one and two processes, with this source and with the earlier one.
+
+    Each has a server of its own, and with a delay each round trip takes that many milliseconds longer.
+    """
+    suffix = "" if delay is None else f", {delay:g} ms away"
+    with ExitStack() as stack:
+        subjects = {}
+        for source, name in ((HERE, ""), (BEFORE, ", before")):
+            if source is not None:
+                for processes, number in ((1, "one process"), (2, "two processes")):
+                    address = stack.enter_context(postgresql())
+                    if delay is not None:
+                        address = stack.enter_context(delayed(address, delay / 2))
+                    servers = stack.enter_context(serving(address, processes, source))
+                    subjects[f"PostgreSQL, {number}{suffix}{name}"] = servers
+        return side_by_side(subjects)
+
+
 def main() -> dict[str, dict[str, float]]:
     """Measure, print, and return the figures."""
     results: dict[str, dict[str, float]] = {}
     folder = tempfile.mkdtemp(prefix="lenience-bench-")
     try:
-        with serving(f"{folder}/service.db") as servers:
-            results["SQLite"] = side_by_side(servers)
-        with postgresql() as address:
-            with serving(address) as servers:
-                results["PostgreSQL, one process"] = side_by_side(servers)
-            with serving(address, processes=2) as servers:
-                results["PostgreSQL, two processes"] = side_by_side(servers)
-        results["SQLite, a long log"] = long_log(folder)
+        results |= on_sqlite(folder)
+        results |= on_postgresql()
+        results |= on_postgresql(delay=1.0)
+        if LONG:
+            results["SQLite, a long log"] = long_log(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for title, figures in results.items():

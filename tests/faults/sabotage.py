@@ -89,8 +89,8 @@ def keeping_beliefs_of_failed_commits() -> Iterator[None]:
     """Keep the model states of a transaction before it is committed, and also if the commit fails."""
     original = Ledger.flush
 
-    def flush(self: Ledger) -> None:
-        original(self)
+    def flush(self: Ledger, **options: Any) -> None:
+        original(self, **options)
         self.publish()
 
     with patch.object(Ledger, "flush", flush), patch.object(PolicyCache, "forget", lambda self: None):
@@ -109,12 +109,12 @@ def writing_decisions_apart_from_their_events() -> Iterator[None]:
     """Commit the events of a transaction before everything else."""
     original = Ledger.flush
 
-    def flush(self: Ledger) -> None:
+    def flush(self: Ledger, **options: Any) -> None:
         self.store.insert(self.connection, schema.event, self._events)
         self.connection.exec_driver_sql("COMMIT")
         self.connection.exec_driver_sql("BEGIN IMMEDIATE")
         events, self._events = self._events, []
-        original(self)
+        original(self, **options)
         self._events = events
 
     with patch.object(Ledger, "flush", flush):

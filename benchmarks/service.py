@@ -73,10 +73,11 @@ def application() -> ASGIApp:
     return create_app(os.environ[DATABASE], route_handlers=[parsed])
 
 
+APPLICATION = "benchmarks.service:application"
 START = """
 import sys, uvicorn
 uvicorn.run(
-    "benchmarks.service:application", factory=True, port=int(sys.argv[1]), access_log=False, log_level="warning",
+    sys.argv[2], factory=True, port=int(sys.argv[1]), access_log=False, log_level="warning",
     http="lenience.service.http.protocol:LimitedProtocol",
 )
 """
@@ -85,10 +86,12 @@ uvicorn.run(
 class Server:
     """A server process, of this source or of another folder's."""
 
-    def __init__(self, database: str, port: int, folder: Path = HERE) -> None:
+    def __init__(self, database: str, port: int, folder: Path = HERE, application: str = APPLICATION) -> None:
         environment = {**os.environ, DATABASE: database, "PYTHONPATH": f"{folder}/src"}
         self.port = port
-        self.process = subprocess.Popen([sys.executable, "-c", START, str(port)], env=environment, cwd=folder)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START, str(port), application], env=environment, cwd=folder
+        )
         for _ in range(300):
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/ready").close()
@@ -122,12 +125,14 @@ class Server:
 
 
 @contextmanager
-def serving(database: str, processes: int = 1, folder: Path = HERE) -> Iterator[list[Server]]:
+def serving(
+    database: str, processes: int = 1, folder: Path = HERE, application: str = APPLICATION
+) -> Iterator[list[Server]]:
     """Server processes on a database, with the policy active."""
     with ExitStack() as stack:
         servers = []
         for _ in range(processes):
-            server = Server(database, _free_port(), folder)
+            server = Server(database, _free_port(), folder, application)
             stack.callback(server.stop)
             servers.append(server)
         servers[0].call("/v1/policies", SPEC)

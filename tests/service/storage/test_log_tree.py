@@ -143,6 +143,15 @@ def test_a_large_backlog_is_sealed_in_parts(engine: Engine, monkeypatch: pytest.
     assert engine.audit().whole
 
 
+@SQLITE
+def test_a_busy_service_does_not_seal_after_each_transaction(engine: Engine) -> None:
+    engine.create()
+    engine.decide()
+    command = SealLog(KEY)
+    engine.writer.call(command)
+    assert not command.more  # what others write meanwhile waits for the next second
+
+
 def engine_length(engine: Engine) -> list[int]:
     with engine.store.read() as connection:
         return list(connection.scalars(select(schema.chain.c.length)))

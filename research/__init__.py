@@ -4,6 +4,7 @@ STUDIES = {  # by name: the module with its main(arguments), and what the study 
     "delayed-benchmark": ("research.delayed_benchmark", "Late labels in another project's world, both variants."),
     "estimated-limits": ("research.estimated_limits", "What estimated exposure limits earn in a simulation."),
     "exploration": ("research.exploration", "When exploring pays: by horizon, history and truth."),
+    "exploration-bound": ("research.exploration_bound", "How much any exploring could earn, at most."),
     "features": ("research.features", "Every policy with features on 25 data sets, against every baseline."),
     "fico": ("research.fico_report", "Every model and rule on the credit scores of four groups."),
     "fico-fairness": ("research.fico_fairness", "The price of fairness on the credit scores of four groups."),

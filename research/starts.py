@@ -9,9 +9,12 @@ discounted by γ = 0.999, and learns only the outcomes of those whom it accepts.
 Baselines, from their own libraries: Vowpal Wabbit's SquareCB, bag of five, ε = 0.05 and RegCB; LightGBM, refitted when
 its labels have grown by a fifth, greedily or with 5% random acceptances; scikit-learn's logistic regression with 5%.
 Classifiers accept everyone until they have 20 labels of both outcomes. The old scorecard and accepting everyone are
-fixed rules. Ablations: the same belief without exploring, and the model before bends and the selection index.
+fixed rules. Ablations: the same belief without exploring; exploring wherever the threshold allows it, also where the
+label is not worth its cost ("no look-ahead"); and the model before bends and the selection index, with the look-ahead
+("straight model") and without ("as before", the policy as it was before this study).
 
-Runs are added one by one to a JSON file, so that the study can stop and go on at any time.
+Runs are added one by one to a JSON file, so that the study can stop and go on at any time. Policies that a stored run
+does not have are added to it.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from scipy.special import expit
 from lenience.models.bayesian_logistic import RATE_VARIANCE, BayesianLogistic, stretch
 from lenience.models.scaling import centre_and_scale
 from lenience.objectives.finite_horizon import FiniteHorizon
-from lenience.policies.features.baseline_rules import GREEDY, LENIENT
+from lenience.policies.features.baseline_rules import GREEDY, LENIENT, WITHOUT_LOOK_AHEAD
 from lenience.policies.features.policy import FeaturePolicy
 from lenience.simulation.replay_engine import run_online
 from lenience.simulation.replay_result import half_width
@@ -43,8 +46,10 @@ from research.selected_history import History, draw_history, history_of
 PAGE = Path(__file__).parent / "starts.md"
 HISTORY_ROWS, ARRIVALS, DISCOUNT, FEW = 1000, 1500, 0.999, 50
 STARTS = ("cold", "50 labels", "selected")
-OURS, NO_EXPLORING, STRAIGHT, SCORECARD = "lenience", "same belief, no exploring", "straight model", "old scorecard"
-ABLATIONS = (NO_EXPLORING, STRAIGHT)
+OURS, NO_EXPLORING, NO_LOOK_AHEAD = "lenience", "same belief, no exploring", "no look-ahead"
+STRAIGHT, BEFORE = "straight model", "as before"
+SCORECARD, EVERYONE = "old scorecard", "accept everyone"
+ABLATIONS = (NO_EXPLORING, NO_LOOK_AHEAD, STRAIGHT, BEFORE)
 SEALED = ("insurance", "crashes", "mortgages", "benefits")
 KNOWN = (
     "german credit", "credit data", "cards", "hmda", "loans", "telephone", "recidivism", "arrests", "students",
@@ -54,6 +59,8 @@ FEATURES = 5  # of simulated worlds
 Rows = NDArray[np.float64]
 Accepted = NDArray[np.bool_]
 Runner = Callable[[History, float, int], dict[str, Accepted]]  # several policies may share a fit
+Key = tuple[str, float, str, int]  # data set, break-even, start and seed
+Named = tuple[tuple[str, ...], Runner]  # the policies that a runner runs
 
 
 def start_world(name: str, start: str, seed: int) -> History:
@@ -72,31 +79,45 @@ def starting(world: History, start: str, seed: int) -> History:
     return world._replace(outcomes=outcomes)
 
 
-def with_beliefs(rules: dict[str, int], straight: bool = False) -> Runner:
-    """Return a function that lets the default policy decide, or the same belief without exploring."""
+class Beliefs:
+    """The default policy after the start of a world, which can decide the arrivals by several rules."""
 
-    def run(world: History, cost: float, seed: int) -> dict[str, Accepted]:
-        objective = FiniteHorizon(cost, len(world.y), DISCOUNT)
+    def __init__(self, world: History, cost: float, seed: int, straight: bool = False) -> None:
+        self.world, self.cost = world, cost
+        self.objective = FiniteHorizon(cost, len(world.y), DISCOUNT)
         own = BayesianLogistic(selection=False, bent_variance=()) if straight else None
-        policy = FeaturePolicy(own, objective, random_state=seed).fit(world.past, world.outcomes)
-        first, model = len(policy.reference_), policy.model_
-        design = model.design(np.vstack((policy.reference_, world.X)))
-        labels = np.concatenate((np.zeros(first), world.y))
-        gammas = np.array([objective.discount_at(t) for t in range(len(world.y))])
-        table = threshold_table(cost, DISCOUNT)
-        accepted = {name: np.zeros(len(world.y), dtype=np.bool_) for name in rules}
-        for name, rule in rules.items():
-            run_online(
-                rule, 1.0 if rule == LENIENT else 0.0, design, labels, np.arange(first, len(design)),
-                np.empty(0, dtype=np.int64), np.full(len(world.y), 0.5), np.arange(first), model.weights_,
-                model.means_, model.covariances_, cost, gammas, *table[1:], True, False, accepted[name],
-            )  # fmt: skip
+        self.policy = FeaturePolicy(own, self.objective, random_state=seed).fit(world.past, world.outcomes)
+
+    def accepted(self, rule: int, everyone: bool = False, first: int = 0) -> Accepted:
+        """Return who of the arrivals from the ``first`` on is accepted.
+
+        With ``everyone``, the model also sees the outcomes of the rejected.
+        """
+        world, model, rows = self.world, self.policy.model_, len(self.policy.reference_)
+        arrivals = len(world.y) - first
+        design = model.design(np.vstack((self.policy.reference_, world.X[first:])))
+        labels = np.concatenate((np.zeros(rows), world.y[first:]))
+        gammas = np.array([self.objective.discount_at(t) for t in range(first, len(world.y))])
+        accepted = np.zeros(arrivals, dtype=np.bool_)
+        run_online(
+            rule, 0.0 if rule == GREEDY else 1.0, design, labels, np.arange(rows, len(design)),
+            np.empty(0, dtype=np.int64), np.full(arrivals, 0.5), np.arange(rows), model.weights_, model.means_,
+            model.covariances_, self.cost, gammas, *threshold_table(self.cost, DISCOUNT)[1:], True, everyone, accepted,
+        )  # fmt: skip
         return accepted
 
-    return run
+
+def with_beliefs(rules: dict[str, int], straight: bool = False) -> Named:
+    """Return a function that lets the default policy decide, or the same belief with another rule."""
+
+    def run(world: History, cost: float, seed: int) -> dict[str, Accepted]:
+        beliefs = Beliefs(world, cost, seed, straight)
+        return {name: beliefs.accepted(rule) for name, rule in rules.items()}
+
+    return tuple(rules), run
 
 
-def refitted(name: str, make: Callable[[], Any], explore: float) -> Runner:
+def refitted(name: str, make: Callable[[], Any], explore: float) -> Named:
     """Return a function for a classifier that is refitted when its labels have grown by a fifth."""
 
     def run(world: History, cost: float, seed: int) -> dict[str, Accepted]:
@@ -115,10 +136,10 @@ def refitted(name: str, make: Callable[[], Any], explore: float) -> Runner:
                 labels.append(world.y[i])
         return {name: accepted}
 
-    return run
+    return (name,), run
 
 
-def vowpals(options: dict[str, str]) -> Runner:
+def vowpals(options: dict[str, str]) -> Named:
     """Return a function for contextual bandits of Vowpal Wabbit with two actions."""
 
     def run(world: History, cost: float, seed: int) -> dict[str, Accepted]:
@@ -135,7 +156,7 @@ def vowpals(options: dict[str, str]) -> Runner:
             for name, option in options.items()
         }
 
-    return run
+    return tuple(options), run
 
 
 def _vowpal(options: str, past: list[str], losses: Rows, coming: list[str], to_come: Rows, seed: int) -> Accepted:
@@ -164,10 +185,10 @@ def _vowpal(options: str, past: list[str], losses: Rows, coming: list[str], to_c
 
 def fixed(world: History, cost: float, seed: int) -> dict[str, Accepted]:
     """Return what the rules that never learn accept."""
-    return {SCORECARD: world.card, "accept everyone": np.ones(len(world.y), dtype=np.bool_)}
+    return {SCORECARD: world.card, EVERYONE: np.ones(len(world.y), dtype=np.bool_)}
 
 
-def runners() -> list[Runner]:
+def runners() -> list[Named]:
     """Return every policy of the study."""
     from lightgbm import LGBMClassifier
     from sklearn.impute import SimpleImputer
@@ -183,8 +204,8 @@ def runners() -> list[Runner]:
         return make_pipeline(imputer, StandardScaler(), LogisticRegression(max_iter=500))
 
     return [
-        with_beliefs({OURS: LENIENT, NO_EXPLORING: GREEDY}),
-        with_beliefs({STRAIGHT: LENIENT}, straight=True),
+        with_beliefs({OURS: LENIENT, NO_EXPLORING: GREEDY, NO_LOOK_AHEAD: WITHOUT_LOOK_AHEAD}),
+        with_beliefs({STRAIGHT: LENIENT, BEFORE: WITHOUT_LOOK_AHEAD}, straight=True),
         vowpals(
             {
                 "VW SquareCB": "--squarecb",
@@ -196,20 +217,21 @@ def runners() -> list[Runner]:
         refitted("LightGBM", trees, 0.0),
         refitted("LightGBM + 5%", trees, 0.05),
         refitted("logistic + 5%", regression, 0.05),
-        fixed,
+        ((SCORECARD, EVERYONE), fixed),
     ]
 
 
-def run_one(name: str, cost: float, start: str, seed: int, policies: Sequence[Runner]) -> dict[str, Any]:
-    """Return what every policy earned in one world."""
+def run_one(key: Key, policies: Sequence[Named], before: dict[str, float]) -> dict[str, Any]:
+    """Return what every policy earned in one world, after ``before`` from an earlier run of the same world."""
+    name, cost, start, seed = key
     world = start_world(name, start, seed)
     worth = DISCOUNT ** np.arange(len(world.y)) * (world.y - cost)
-    earned = {
-        policy: float(worth[accepted].sum())
-        for run in policies
-        for policy, accepted in run(world, cost, seed).items()
-        if policy != SCORECARD or start == "selected"
-    }
+    earned: dict[str, float] = {}
+    for names, run in policies:
+        wanted = [policy for policy in names if policy != SCORECARD or start == "selected"]
+        result = {} if all(policy in before for policy in wanted) else run(world, cost, seed)
+        for policy in wanted:
+            earned[policy] = float(worth[result[policy]].sum()) if policy in result else before[policy]
     return {"data": name, "cost": cost, "start": start, "seed": seed, "arrivals": len(world.y), "earned": earned}
 
 
@@ -228,14 +250,13 @@ def straight_world(cost: float, seed: int) -> History:
 def well_specified(seeds: int, cost: float = 0.7) -> str:
     """Return what the default policy earns beyond the straight model where the straight model is right."""
     lines = ["| start | straight model | lead of the default |", "|---|---:|---:|"]
-    both = [with_beliefs({OURS: LENIENT}), with_beliefs({STRAIGHT: LENIENT}, straight=True)]
     for start in STARTS:
         rewards = []
         for seed in range(seeds):
             world = starting(straight_world(cost, seed), start, seed)
             worth = DISCOUNT ** np.arange(len(world.y)) * (world.y - cost)
-            accepted = both[0](world, cost, seed) | both[1](world, cost, seed)
-            rewards.append([worth[accepted[OURS]].sum(), worth[accepted[STRAIGHT]].sum()])
+            both = [Beliefs(world, cost, seed, straight).accepted(LENIENT) for straight in (False, True)]
+            rewards.append([worth[accepted].sum() for accepted in both])
         ours, straight = np.array(rewards).T
         lines.append(f"| {start} | {straight.mean():.1f} | {_text(*lead(ours, straight))} |")
     return "\n".join(lines) + "\n"
@@ -264,7 +285,8 @@ def tables(runs: list[dict[str, Any]]) -> str:
         mine = {key: cell for key, cell in by_cell.items() if key[0] == start}
         if not mine:
             continue
-        policies = list(next(iter(mine.values())))
+        # A policy that was added to some runs only has to wait until all have it.
+        policies = [one for one in next(iter(mine.values())) if all(_complete(cell, one) for cell in mine.values())]
         seeds = sorted({len(cell[OURS]) for cell in mine.values()})
         lines += [
             f"## Start: {start}\n",
@@ -287,13 +309,15 @@ def tables(runs: list[dict[str, Any]]) -> str:
                 f"| {_counts(leads)} | {_counts(sealed)} |"
             )
         lines += [
-            "\n| data | break-even | lenience | best baseline | lead | no exploring | straight model |",
-            "|---|---:|---:|---|---:|---:|---:|",
+            f"\n| data | break-even | lenience | best baseline | lead | {' | '.join(ABLATIONS)} |",
+            "|---|---:|---:|---|---:|" + "---:|" * len(ABLATIONS),
         ]
         for (_, data, cost), cell in mine.items():
-            others = [policy for policy in cell if policy not in (OURS, *ABLATIONS)]
+            others = [policy for policy in policies if policy not in (OURS, *ABLATIONS)]
             best = max(others, key=lambda policy: float(cell[policy].mean()))
-            texts = [_text(*lead(cell[OURS], cell[policy])) for policy in (best, *ABLATIONS)]
+            texts = [
+                _text(*lead(cell[OURS], cell[policy])) if policy in policies else "" for policy in (best, *ABLATIONS)
+            ]
             mark = " (sealed)" if data in SEALED else ""
             lines.append(
                 f"| {data}{mark} | {cost} | {cell[OURS].mean():.1f} | {best}, {cell[best].mean():.1f} | "
@@ -301,6 +325,10 @@ def tables(runs: list[dict[str, Any]]) -> str:
             )  # fmt: skip
         lines.append("")
     return "\n".join(lines)
+
+
+def _complete(cell: dict[str, Rows], policy: str) -> bool:
+    return policy in cell and len(cell[policy]) == len(cell[OURS])
 
 
 def _counts(leads: dict[Any, tuple[float, float]]) -> str:
@@ -323,6 +351,8 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = ArgumentParser("python -m research starts", description=__doc__)
     parser.add_argument("output", nargs="?", type=Path, default=PAGE, help="the Markdown file to write")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--start", choices=STARTS, action="append", help="only this start")
     parser.add_argument("--minutes", type=float, default=600.0, help="begin no further run after so many minutes")
     parser.add_argument("--well-specified", type=int, metavar="WORLDS", help="only compare with the straight model")
     given = parser.parse_args(arguments)
@@ -330,31 +360,34 @@ def main(arguments: Sequence[str] = ()) -> None:
         print(well_specified(given.well_specified))
         return
     store = given.output.with_suffix(".json")
-    runs = json.loads(store.read_text("utf-8")) if store.is_file() else []
-    done = {(run["data"], run["cost"], run["start"], run["seed"]) for run in runs}
+    stored = json.loads(store.read_text("utf-8")) if store.is_file() else []
+    runs: dict[Key, dict[str, Any]] = {(run["data"], run["cost"], run["start"], run["seed"]): run for run in stored}
     policies, began = runners(), time.monotonic()
+    every = {policy for names, _ in policies for policy in names if policy != SCORECARD}
     sets = [one for name in (*SEALED, *KNOWN) for one in DATASETS if one.name == name and one.available]
     todo = [
         (one.name, cost, start, seed)
-        for seed in range(given.seeds)
-        for start in ("selected", "50 labels", "cold")
+        for seed in range(given.first_seed, given.seeds)
+        for start in given.start or ("selected", "50 labels", "cold")
         for one in sets
         for cost in one.costs
     ]
     # One run of everything first, then the start that has the most doubts.
     todo.sort(key=lambda key: 0 if key[3] == 0 else 1 if key[2] == "selected" else 2)
     for key in todo:
-        if key in done:
+        before = runs[key]["earned"] if key in runs else {}
+        if every <= set(before):
             continue
         if time.monotonic() - began > 60.0 * given.minutes:
             break
         spent = time.process_time()
-        runs.append(run_one(*key, policies))
-        store.write_text(json.dumps(runs), "utf-8")
+        runs[key] = run_one(key, policies, before)
+        store.write_text(json.dumps(list(runs.values())), "utf-8")
         print(*key, f"{time.process_time() - spent:.1f} s", file=sys.stderr, flush=True)
     text = (__doc__ or "").replace(":mod:", "")
     given.output.write_text(
-        f"# Three starts\n\nWritten by `python -m research starts`. {text}\n{tables(runs)}", encoding="utf-8"
+        f"# Three starts\n\nWritten by `python -m research starts`. {text}\n{tables(list(runs.values()))}",
+        encoding="utf-8",
     )
 
 

@@ -29,6 +29,7 @@ from lenience.models.gaussian import (
     rough_moments,
     sigmoid,
     tilted,
+    weighted_sum,
 )
 from lenience.models.hypotheses import LEAST_WEIGHT, absorb_all, learn_rows, liken_rows, mixed, predict_rows
 from lenience.models.neighbours import Neighbours
@@ -198,6 +199,21 @@ def test_weights_are_multiplied_by_the_likelihood_of_a_label() -> None:
     expected = np.array([0.25, 0.75]) * likelihoods
     assert weights == pytest.approx(expected / expected.sum())
     assert means[:, 0] == pytest.approx(m + U[:, 0] * shift)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 9])
+def test_sums_over_lines_have_the_bits_of_a_plain_loop(size: int) -> None:
+    rng = np.random.default_rng(size)
+    lines, factors = rng.normal(size=(size, 7)), rng.normal(size=size)
+    factors[:4] *= size != 4  # four that are skipped
+    result = np.full(7, np.nan)
+    weighted_sum(lines, factors, 6, result)
+    for r in range(6):
+        total = 0.0
+        for j in range(size):
+            total += float(lines[j, r]) * float(factors[j])
+        assert result[r] == total
+    assert np.isnan(result[6])
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -19,7 +19,10 @@ def test_the_list_names_every_study(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_study(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["weather"]) == 2
-    assert "NAME must be one of delayed-benchmark, estimated-limits, exploration, features" in capsys.readouterr().err
+    assert (
+        "NAME must be one of delayed-benchmark, estimated-limits, exploration, exploration-bound, features"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -12,18 +12,23 @@ The belief at x is the mixture. With p_k and s_k the mean and variance of p unde
 
 The covariance of p at x and at r is Σ w_k (ρ_k √(s_k s_rk) + (p_k − p̂)(p_rk − p̂_r)), where ρ_k is the correlation of
 the log-odds under k. The likeness is its square divided by both variances. With one hypothesis it is ρ².
+
+One decision compares x with a hundred rows or more. What depends on the rows alone is computed once
+(:class:`ComparedRows`), and the loops run over the rows, which the compiler can vectorise. Each row still has its own
+sums in the same order, so that the likeness has the same bits however many rows are compared.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import exactly_compiled
 from lenience.core.portable_exp import portable_exp
-from lenience.models.gaussian import absorb, belief_size, moments, project, rough_moments
+from lenience.models.gaussian import absorb, belief_size, moments, project, rough_moments, weighted_sum
 
 LEAST_WEIGHT = 1e-6  # a floor, so that a hypothesis can always recover
 NEGLIGIBLE = 1e-4
@@ -107,14 +112,62 @@ def mixed_roughly(
     return mean, max(second - mean * mean, 1e-12)
 
 
+class ComparedRows(NamedTuple):
+    """Rows that individuals are compared with, one column for each, with room for more.
+
+    ``columns`` is their design and ``rate`` and ``spread`` the rough mean and variance of p. ``centred`` is p_k − p̂ and
+    ``scale`` is √(s_k/v_k), with a line for each hypothesis.
+    """
+
+    columns: NDArray[np.float64]
+    centred: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+@exactly_compiled
+def compared_rows(
+    columns: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    m: NDArray[np.float64],
+    v: NDArray[np.float64],
+    count: int,
+) -> ComparedRows:
+    """Return rows to compare with, of which the first ``count`` are known by their log-odds (a line for each row)."""
+    several, capacity = weights.size, columns.shape[1]
+    centred, scale = np.empty((2, several, capacity))
+    rate, spread = np.empty((2, capacity))
+    rows = ComparedRows(columns, centred, scale, rate, spread)
+    p, s = np.empty((2, several))
+    for r in range(count):
+        mean, variance = mixed_roughly(weights, m[r], v[r], p, s)
+        describe_row(rows, r, v[r], p, s, mean, variance)
+    return rows
+
+
+@exactly_compiled
+def describe_row(
+    rows: ComparedRows,
+    at: int,
+    v: NDArray[np.float64],
+    p: NDArray[np.float64],
+    s: NDArray[np.float64],
+    mean: float,
+    variance: float,
+) -> None:
+    """Write what a comparison needs to know of a row, from :func:`mixed_roughly`; not its design."""
+    rows.rate[at] = mean
+    rows.spread[at] = variance
+    for k in range(p.size):
+        rows.centred[k, at] = p[k] - mean
+        rows.scale[k, at] = math.sqrt(s[k] / v[k]) if v[k] > 0.0 else 0.0
+
+
 @exactly_compiled
 def liken(
-    row: NDArray[np.float64],
-    row_v: NDArray[np.float64],
-    row_p: NDArray[np.float64],
-    row_s: NDArray[np.float64],
-    row_mean: float,
-    row_variance: float,
+    rows: ComparedRows,
+    count: int,
     weights: NDArray[np.float64],
     v: NDArray[np.float64],
     U: NDArray[np.float64],
@@ -122,17 +175,50 @@ def liken(
     s: NDArray[np.float64],
     mean: float,
     variance: float,
-) -> float:
-    """Return the likeness of x and a row. Their p, s, mean and variance come from :func:`mixed_roughly`."""
-    across = 0.0
+    dot: NDArray[np.float64],
+    like: NDArray[np.float64],
+) -> None:
+    """Write the likeness of x and the first ``count`` rows. p, s, mean and variance come from :func:`mixed_roughly`.
+
+    ``dot`` is overwritten.
+    """
+    for r in range(count):
+        like[r] = 0.0
     for k in range(weights.size):
-        across += weights[k] * (p[k] - mean) * (row_p[k] - row_mean)
-        if weights[k] > NEGLIGIBLE:
-            dot = 0.0
-            for i in range(row.size):
-                dot += row[i] * U[k, i]
-            across += weights[k] * dot * math.sqrt(s[k] * row_s[k] / max(v[k] * row_v[k], 1e-300))
-    return min(across * across / max(variance * row_variance, 1e-300), 1.0)
+        apart = weights[k] * (p[k] - mean)
+        centred, scale = rows.centred[k], rows.scale[k]
+        for r in range(count):
+            like[r] += apart * centred[r]
+        if weights[k] > NEGLIGIBLE and v[k] > 0.0:
+            weighted_sum(rows.columns, U[k], count, dot)
+            own = weights[k] * math.sqrt(s[k] / v[k])
+            for r in range(count):
+                like[r] += own * scale[r] * dot[r]
+    spread = rows.spread
+    for r in range(count):
+        like[r] = min(like[r] * like[r] / max(variance * spread[r], 1e-300), 1.0)
+
+
+@exactly_compiled
+def follow_label(
+    columns: NDArray[np.float64],
+    U: NDArray[np.float64],
+    shift: NDArray[np.float64],
+    shrink: NDArray[np.float64],
+    row_m: NDArray[np.float64],
+    row_v: NDArray[np.float64],
+) -> None:
+    """Move m and v of rows, whose design is given by column, after a label with u = Σx before it.
+
+    m_r ← m_r + rᵀu · shift and v_r ← v_r − (rᵀu)² · shrink under each hypothesis.
+    """
+    rows = columns.shape[1]
+    dot = np.empty(rows)
+    for k in range(shift.size):
+        weighted_sum(columns, U[k], rows, dot)
+        for r in range(rows):
+            row_m[r, k] += dot[r] * shift[k]
+            row_v[r, k] = max(row_v[r, k] - dot[r] * dot[r] * shrink[k], 0.0)
 
 
 @exactly_compiled
@@ -247,15 +333,11 @@ def liken_rows(
     several, size = means.shape
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
-    row_m, row_v, row_p, row_s = np.empty((4, R.shape[0], several))
-    rates, spreads = np.empty((2, R.shape[0]))
+    row_m, row_v = np.empty((2, R.shape[0], several))
+    dot = np.empty(R.shape[0])
     project_rows(R, means, covariances, row_m, row_v)
-    for r in range(R.shape[0]):
-        rates[r], spreads[r] = mixed_roughly(weights, row_m[r], row_v[r], row_p[r], row_s[r])
+    rows = compared_rows(np.ascontiguousarray(R.T), weights, row_m, row_v, R.shape[0])
     for i in range(X.shape[0]):
         project_all(X[i], means, covariances, m, v, U)
         mean, variance = mixed_roughly(weights, m, v, p, s)
-        for r in range(R.shape[0]):
-            out[i, r] = liken(
-                R[r], row_v[r], row_p[r], row_s[r], rates[r], spreads[r], weights, v, U, p, s, mean, variance
-            )
+        liken(rows, R.shape[0], weights, v, U, p, s, mean, variance, dot, out[i])

@@ -12,9 +12,18 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 from lenience.models.gaussian import belief_size, project, sigmoid
-from lenience.models.hypotheses import absorb_all, mixed, project_all, project_rows
+from lenience.models.hypotheses import (
+    absorb_all,
+    compared_rows,
+    follow_label,
+    liken,
+    mixed,
+    mixed_roughly,
+    project_all,
+    project_rows,
+)
 from lenience.policies.features.baseline_rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
-from lenience.policies.features.effective_discount import offer_q_and_h, own_discount, stretched
+from lenience.policies.features.effective_discount import offer_shares, own_discount, stretched
 from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.simulation.replay_engine import learn_own
 from lenience.solvers.offers.label_table import look_up_label
@@ -74,11 +83,12 @@ def run_offers_online(
             learn_own_offer(rule, parameter, X[i], y[i], 1.0, mean_cost, mean_cost, theta, inverse, u)
     rows = reference.size
     R = X[reference]
+    columns = np.ascontiguousarray(R.T)
     reference_m, reference_v = np.empty((2, rows, several))
     project_rows(R, means, covariances, reference_m, reference_v)
     shares = np.ones((rows, 1))
     stakes, break_evens = np.empty((2, rows, 1))
-    deviation, reference_rate = np.empty((2, rows))
+    dot, like, deviation, precision, resolved = np.empty((5, rows))
     for r in range(rows):
         stakes[r, 0] = amounts[reference[r]]
         break_evens[r, 0] = costs[reference[r]]
@@ -101,9 +111,16 @@ def run_offers_online(
                 propensity = 1.0
                 if mean <= c:
                     n = belief_size(mean, variance)
-                    q, h, left, free, stake, alike = offer_q_and_h(
-                        weights, m, v, U, p, s, R, reference_m, reference_v, mean, shares, stakes, break_evens,
-                        reference_rate, deviation,
+                    others = compared_rows(columns, weights, reference_m, reference_v, rows)
+                    rough, spread = mixed_roughly(weights, m, v, p, s)
+                    liken(others, rows, weights, v, U, p, s, rough, spread, dot, like)
+                    for r in range(rows):
+                        precision[r] = 1.0 / others.spread[r]
+                        resolved[r] = others.spread[r] / (others.rate[r] * (1.0 - others.rate[r]) + others.spread[r])
+                        deviation[r] = math.sqrt(like[r] * others.spread[r])
+                    q, h, left, free, stake = offer_shares(
+                        like, others.rate, precision, resolved, mean, rough, 1.0 / spread,
+                        spread / (rough * (1.0 - rough) + spread), shares, stakes, break_evens,
                     )  # fmt: skip
                     label = stake * left * look_up_label(
                         amount, cost, start, share, n0, n_step, g0, g_step, grid, cell, f, n,
@@ -111,7 +128,7 @@ def run_offers_online(
                     )  # fmt: skip
                     if free > 0.0:
                         worth = label_worth(
-                            deviation, reference_rate, break_evens, stakes, counts_as(alike), mean,
+                            deviation, others.rate, break_evens, stakes, counts_as(like.sum()), mean,
                             math.sqrt(variance), n, 0.0, free, gammas[t],
                         )  # fmt: skip
                         label = min(label, worth)
@@ -126,15 +143,9 @@ def run_offers_online(
             else:
                 absorb_all(y[i], 1.0, m, v, U, weights, means, covariances, shift, shrink)
                 if rule == LENIENT:
-                    for r in range(rows):
-                        for k in range(several):
-                            dot = 0.0
-                            for j in range(size):
-                                dot += R[r, j] * U[k, j]
-                            reference_m[r, k] += dot * shift[k]
-                            reference_v[r, k] = max(reference_v[r, k] - dot * dot * shrink[k], 0.0)
+                    follow_label(columns, U, shift, shrink, reference_m, reference_v)
         if refresh and rule == LENIENT:
-            R[oldest] = x
+            columns[:, oldest] = x
             stakes[oldest, 0] = amounts[i]
             break_evens[oldest, 0] = c
             project_all(x, means, covariances, reference_m[oldest], reference_v[oldest], U)

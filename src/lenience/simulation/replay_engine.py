@@ -14,9 +14,24 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 from lenience.models.gaussian import belief_size, project, sigmoid
-from lenience.models.hypotheses import absorb_all, mixed, project_all, project_rows
-from lenience.policies.features.baseline_rules import CONSEQUENTIAL, LENIENT, LINEAR_UCB, acceptance
-from lenience.policies.features.effective_discount import lenient, own_discount, q_and_h
+from lenience.models.hypotheses import (
+    absorb_all,
+    compared_rows,
+    follow_label,
+    liken,
+    mixed,
+    mixed_roughly,
+    project_all,
+    project_rows,
+)
+from lenience.policies.features.baseline_rules import (
+    CONSEQUENTIAL,
+    LENIENT,
+    LINEAR_UCB,
+    WITHOUT_LOOK_AHEAD,
+    acceptance,
+)
+from lenience.policies.features.effective_discount import lenient, own_discount, shares
 from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.solvers.stopping.threshold_table import look_up
 
@@ -48,8 +63,8 @@ def run_online(
     """Write which arrivals of ``order`` (rows of the design X) are accepted.
 
     The belief given has learnt the rows ``warm``. Rules with a model of their own learn these rows here.
-    ``parameter`` is the parameter of the rule; for LENIENT it scales the leniency (1: in full). With
-    ``full_information`` the model also sees the outcomes of the rejected, which no policy does
+    ``parameter`` is the parameter of the rule; for LENIENT and WITHOUT_LOOK_AHEAD it scales the leniency (1: in full).
+    With ``full_information`` the model also sees the outcomes of the rejected, which no policy does
     (:mod:`lenience.simulation.full_information`).
     """
     several, size = means0.shape
@@ -63,13 +78,15 @@ def run_online(
     theta = np.zeros(size)
     inverse = np.eye(size)
     own_model = rule in (LINEAR_UCB, CONSEQUENTIAL)
+    explores = rule in (LENIENT, WITHOUT_LOOK_AHEAD)
     if own_model:
         for i in warm:
             learn_own(rule, parameter, X[i], y[i], cost, theta, inverse, u)
     rows = reference.size
     R = X[reference]
+    columns = np.ascontiguousarray(R.T)
     reference_m, reference_v = np.empty((2, rows, several))
-    deviation, reference_rate = np.empty((2, rows))
+    dot, like, deviation, distance, resolved = np.empty((5, rows))
     costs, stakes = np.full((rows, 1), cost), np.ones((rows, 1))
     project_rows(R, means, covariances, reference_m, reference_v)
     oldest = 0
@@ -87,20 +104,28 @@ def run_online(
             propensity = 1.0 if centre >= 0.0 else sigmoid(centre)
         else:
             project_all(x, means, covariances, m, v, U)
-            if rule == LENIENT:
+            if explores:
                 mean, variance = mixed(weights, m, v, p, s)
                 propensity = 1.0
                 if mean <= cost:
-                    q, h, left, free, alike = q_and_h(
-                        weights, m, v, U, p, s, R, reference_m, reference_v, cost, reference_rate, deviation
-                    )
+                    others = compared_rows(columns, weights, reference_m, reference_v, rows)
+                    rough, spread = mixed_roughly(weights, m, v, p, s)
+                    liken(others, rows, weights, v, U, p, s, rough, spread, dot, like)
+                    for r in range(rows):
+                        distance[r] = (others.rate[r] - cost) ** 2 / others.spread[r]
+                        resolved[r] = others.spread[r] / (others.rate[r] * (1.0 - others.rate[r]) + others.spread[r])
+                        deviation[r] = math.sqrt(like[r] * others.spread[r])
+                    q, h, left, free = shares(
+                        like, others.rate, distance, resolved, (rough - cost) ** 2 / spread,
+                        spread / (rough * (1.0 - rough) + spread), cost,
+                    )  # fmt: skip
                     discount = own_discount(gammas[t], q, h)
                     n = belief_size(mean, variance)
                     threshold = look_up(cost, n0, n_step, g0, g_step, f, n, discount)
                     worth = math.inf
-                    if free > 0.0:
+                    if free > 0.0 and rule == LENIENT:
                         worth = label_worth(
-                            deviation, reference_rate, costs, stakes, counts_as(alike), mean, math.sqrt(variance), n,
+                            deviation, others.rate, costs, stakes, counts_as(like.sum()), mean, math.sqrt(variance), n,
                             0.0, free, gammas[t],
                         )  # fmt: skip
                     propensity = 1.0 if mean > lenient(cost, threshold, parameter * left, worth) else 0.0
@@ -113,16 +138,10 @@ def run_online(
                 learn_own(rule, parameter, x, outcome, cost, theta, inverse, u)
             else:
                 absorb_all(outcome, 1.0, m, v, U, weights, means, covariances, shift, shrink)
-                if rule == LENIENT:
-                    for r in range(rows):
-                        for k in range(several):
-                            dot = 0.0
-                            for j in range(size):
-                                dot += R[r, j] * U[k, j]
-                            reference_m[r, k] += dot * shift[k]
-                            reference_v[r, k] = max(reference_v[r, k] - dot * dot * shrink[k], 0.0)
-        if refresh and rule == LENIENT:
-            R[oldest] = x
+                if explores:
+                    follow_label(columns, U, shift, shrink, reference_m, reference_v)
+        if refresh and explores:
+            columns[:, oldest] = x
             project_all(x, means, covariances, reference_m[oldest], reference_v[oldest], U)
             oldest = (oldest + 1) % rows
 

@@ -29,6 +29,7 @@ from lenience.policies.features.baseline_rules import (
     beta_acceptance,
 )
 from lenience.policies.features.effective_discount import helped, left, own_discount
+from lenience.policies.features.label_worth import changed
 from lenience.policies.features.logistic_rule import ExposureLimits, limits_apply
 from lenience.solvers.stopping.threshold import enclose_threshold
 
@@ -97,6 +98,16 @@ def test_rules_on_beliefs(mean: float, n: float) -> None:
     assert beta_acceptance(GREEDY, 3.0, mean, n, 3, COST) == above
     assert beta_acceptance(EPSILON, 0.2, mean, n, 0, COST) == max(above, 0.2)
     assert beta_acceptance(ALWAYS, 0.0, mean, n, 0, COST) == 1.0
+
+
+def test_what_a_changed_decision_earns_is_the_integral() -> None:
+    rng = np.random.default_rng(1)
+    for gap, deviation in zip(rng.uniform(0.0, 0.3, 200), rng.exponential(0.1, 200) + 1e-6, strict=True):
+        z = gap / deviation
+        exact = deviation * (norm.pdf(z) - z * norm.sf(z)) if z < 5.0 else 0.0
+        assert changed(gap, deviation) == pytest.approx(exact, abs=1e-11 * deviation)
+    assert changed(0.0, 0.2) == pytest.approx(0.2 / math.sqrt(2.0 * math.pi))
+    assert changed(np.nextafter(1.0, 0.0), 0.2) == pytest.approx(0.2 * (norm.pdf(5.0) - 5.0 * norm.sf(5.0)), abs=1e-12)
 
 
 def share_left(q: float, free: float) -> float:

@@ -372,12 +372,14 @@ def test_what_counts_as_known_of_similar_people(monkeypatch: pytest.MonkeyPatch)
     n, mean = policy.model_.beliefs(X[:3])
     policy.decide(X[:3])
     assert len(given) == 3
-    for i, (reference, like, rates, precision, resolved, own_mean, own_precision, own_resolved, *_) in enumerate(given):
+    for i, (reference, like, rates, precision, resolved, own_mean, rough, own_precision, own_resolved, *_) in enumerate(
+        given
+    ):
         size, rate = policy.model_.beliefs(reference)
         assert like == pytest.approx(policy.model_.likeness(X[i : i + 1], reference)[0])
         assert rates == pytest.approx(rate)
         assert precision == pytest.approx((size + 1) / (rate * (1 - rate)))
         assert resolved == pytest.approx(1 / (size + 2))
-        assert own_mean == pytest.approx(mean[i])
+        assert own_mean == rough == pytest.approx(mean[i])
         assert own_precision == pytest.approx((n[i] + 1) / (mean[i] * (1 - mean[i])))
         assert own_resolved == pytest.approx(1 / (n[i] + 2))

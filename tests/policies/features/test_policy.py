@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
@@ -385,6 +386,26 @@ def test_reference_rows_follow_single_labels_under_known_directions() -> None:
             fresh = ReferenceLogOdds(policy.model_.belief_, policy.reference_)
             assert policy._projected().v == pytest.approx(fresh.v, abs=1e-9)
     assert policy.model_.labels_ > 2
+
+
+@pytest.mark.parametrize("explore", [0.0, 0.1])
+def test_a_large_batch_is_decided_as_one_row_after_the_other(explore: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads weigh the rows of a large batch. Every number in the log must have the bits of single decisions."""
+    monkeypatch.setattr("lenience.policies.features.logistic_rule.CHUNK", 16)
+    monkeypatch.setattr("lenience.policies.features.logistic_rule.MANY", 32)
+    X, y = world()
+    goal = FiniteHorizon(0.6, 500, 0.99)  # the discount differs from row to row
+    together = FeaturePolicy(objective=goal, explore=explore, refresh=False, random_state=1).fit(X[:100], y[:100])
+    chances = np.random.default_rng(2).random(120)
+    single = deepcopy(together)
+    together.decide(X[100:110], chances=chances[:10])  # some are pending when the batch comes
+    together.decide(X[110:220], chances=chances[10:])
+    for i, row in enumerate(X[100:220]):
+        single.decide(row[None], chances=chances[i : i + 1])
+    assert together.log_ == single.log_
+    assert 10 < together.accepted_ < 110
+    assert any(decision.accepted and decision.mean <= 0.6 for decision in together.log_) == (explore > 0)
+    assert max(decision.pending or 0.0 for decision in together.log_) > 5
 
 
 def test_the_log_odds_of_the_reference_rows_stay_up_to_date() -> None:

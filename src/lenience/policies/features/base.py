@@ -172,12 +172,12 @@ class SelectivePolicy(BaseEstimator):
         self._expire(now)
         if chances is None:
             chances = self._random.random_sample(len(rows))
-        accepted = np.zeros(len(rows), dtype=np.bool_)
-        for i, decision in enumerate(self._decide(rows, chances, brought)):
-            self.log_.append(decision)
-            accepted[i] = decision.accepted
-            self.accepted_ += decision.accepted
-            self._pending_outcomes.decided(decision.arrival, rows[i], decision.accepted, now)
+        decisions = self._decide(rows, chances, brought)
+        accepted = np.array([decision.accepted for decision in decisions], dtype=np.bool_)
+        self.log_ += decisions
+        self.accepted_ += int(accepted.sum())
+        self._pending_outcomes.decided(self.arrivals_, rows, accepted, now)
+        for decision in decisions if brought is not None else ():
             if isinstance(decision, OfferedDecision) and decision.accepted:
                 self._made[decision.arrival] = decision.amount, decision.cost
         self._latest = self.arrivals_

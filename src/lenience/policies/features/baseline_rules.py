@@ -8,6 +8,10 @@ Every rule works with any model of beliefs. L is the break-even log(c/(1 − c))
 - UCB: accept iff m + width·√v > L (GLM-UCB in the log-odds).
 - OPTIMISM: pretend that x was accepted and succeeded, and accept iff it would then be above L (PLOT, Pacchiano et al.
   2021, with one pseudo-label of the given weight and the model updated instead of retrained).
+
+Studies also compare two rules that this module has no formula for: LENIENT, the policy itself, and WITHOUT_LOOK_AHEAD,
+which accepts above the threshold even where the label is not worth its cost
+(:mod:`lenience.policies.features.label_worth`).
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from numpy.typing import NDArray
 from lenience.core.compiled import compiled
 from lenience.models.gaussian import mode_after, moments
 
-GREEDY, EPSILON, THOMPSON, UCB, OPTIMISM, LINEAR_UCB, CONSEQUENTIAL, ALWAYS, LENIENT = range(9)
+GREEDY, EPSILON, THOMPSON, UCB, OPTIMISM, LINEAR_UCB, CONSEQUENTIAL, ALWAYS, LENIENT, WITHOUT_LOOK_AHEAD = range(10)
 
 
 @compiled

@@ -53,8 +53,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
-from lenience.models.hypotheses import liken, mixed_roughly
 
+NEGLIGIBLE = 150.0  # e^−75 and less is lost in rounding
 WAITING = 0.3  # fitted to the exact solution for one population with free labels
 
 
@@ -117,7 +117,10 @@ def helped(likeness: float, distance: float, own_distance: float) -> float:
     """Return how much someone below the break-even counts as one of the people like x."""
     if likeness <= 0.0:
         return 0.0
-    return likeness * min(1.0, math.exp(-0.5 * (distance / likeness - own_distance)))
+    further = distance / likeness - own_distance
+    if further <= 0.0:
+        return likeness
+    return likeness * math.exp(-0.5 * further) if further < NEGLIGIBLE else 0.0
 
 
 @compiled
@@ -152,45 +155,6 @@ def rates(q: float, h: float, rows: int, own_resolved: float) -> tuple[float, fl
 
 
 @compiled
-def q_and_h(
-    weights: NDArray[np.float64],
-    m: NDArray[np.float64],
-    v: NDArray[np.float64],
-    U: NDArray[np.float64],
-    p: NDArray[np.float64],
-    s: NDArray[np.float64],
-    R: NDArray[np.float64],
-    reference_m: NDArray[np.float64],
-    reference_v: NDArray[np.float64],
-    cost: float,
-    reference_rate: NDArray[np.float64],
-    deviation: NDArray[np.float64],
-) -> tuple[float, float, float, float, float]:
-    """Return the same at an x with log-odds N(m, v) and U = Σx under the hypotheses of a logistic regression, and Σρ².
-
-    Overwrites p and s. Writes p̂ and ρ√s of each reference row.
-    """
-    total = 0.0
-    q = 0.0
-    h = 0.0
-    rows = R.shape[0]
-    mean, variance = mixed_roughly(weights, m, v, p, s)
-    own = (mean - cost) ** 2 / variance
-    row_p, row_s = np.empty((2, m.size))
-    for r in range(rows):
-        rate, spread = mixed_roughly(weights, reference_m[r], reference_v[r], row_p, row_s)
-        like = liken(R[r], reference_v[r], row_p, row_s, rate, spread, weights, v, U, p, s, mean, variance)
-        reference_rate[r], deviation[r] = rate, math.sqrt(like * spread)
-        total += like
-        if rate > cost:
-            h += like * spread / (rate * (1.0 - rate) + spread)
-        else:
-            q += helped(like, (rate - cost) ** 2 / spread, own)
-    q, h, left, free = rates(q, h, rows, variance / (mean * (1.0 - mean) + variance))
-    return q, h, left, free, total
-
-
-@compiled
 def offer_rates(
     q: float, stake: float, h: float, rows: int, own_resolved: float
 ) -> tuple[float, float, float, float, float]:
@@ -209,6 +173,7 @@ def offer_shares(
     precision: NDArray[np.float64],
     resolved: NDArray[np.float64],
     mean: float,
+    rough: float,
     own_precision: float,
     own_resolved: float,
     shares: NDArray[np.float64],
@@ -217,8 +182,9 @@ def offer_shares(
 ) -> tuple[float, float, float, float, float]:
     """Return q, h, the share of the leniency that is left, φ and the stake at x with offers.
 
-    ``precision`` is 1/variance. ``shares``, ``stakes`` (share times amount) and ``costs`` have a line of offers for
-    each reference row.
+    ``mean`` is the success rate at x, and ``rough`` the one that distances from break-evens are measured from, like
+    ``rate`` of the reference rows. ``precision`` is 1/variance. ``shares``, ``stakes`` (share times amount) and
+    ``costs`` have a line of offers for each reference row.
     """
     q = 0.0
     stake = 0.0
@@ -232,55 +198,7 @@ def offer_shares(
             if rate[r] > c >= mean:
                 h += shares[r, o] * likeness[r] * resolved[r]
             else:
-                counted = helped(likeness[r], (rate[r] - c) ** 2 * precision[r], (mean - c) ** 2 * own_precision)
+                counted = helped(likeness[r], (rate[r] - c) ** 2 * precision[r], (rough - c) ** 2 * own_precision)
                 q += shares[r, o] * counted
                 stake += stakes[r, o] * counted
     return offer_rates(q, stake, h, rows, own_resolved)
-
-
-@compiled
-def offer_q_and_h(
-    weights: NDArray[np.float64],
-    m: NDArray[np.float64],
-    v: NDArray[np.float64],
-    U: NDArray[np.float64],
-    p: NDArray[np.float64],
-    s: NDArray[np.float64],
-    R: NDArray[np.float64],
-    reference_m: NDArray[np.float64],
-    reference_v: NDArray[np.float64],
-    mean: float,
-    shares: NDArray[np.float64],
-    stakes: NDArray[np.float64],
-    costs: NDArray[np.float64],
-    reference_rate: NDArray[np.float64],
-    deviation: NDArray[np.float64],
-) -> tuple[float, float, float, float, float, float]:
-    """Return the same at an x with log-odds N(m, v), U = Σx and success rate ``mean``, and Σρ².
-
-    Overwrites p and s. Writes p̂ and ρ√s of each reference row.
-    """
-    total = 0.0
-    q = 0.0
-    stake = 0.0
-    h = 0.0
-    rows = R.shape[0]
-    rough, variance = mixed_roughly(weights, m, v, p, s)
-    row_p, row_s = np.empty((2, m.size))
-    for r in range(rows):
-        rate, spread = mixed_roughly(weights, reference_m[r], reference_v[r], row_p, row_s)
-        like = liken(R[r], reference_v[r], row_p, row_s, rate, spread, weights, v, U, p, s, rough, variance)
-        reference_rate[r], deviation[r] = rate, math.sqrt(like * spread)
-        total += like
-        for o in range(shares.shape[1]):
-            if shares[r, o] == 0.0:
-                continue
-            c = costs[r, o]
-            if rate > c >= mean:
-                h += shares[r, o] * like * spread / (rate * (1.0 - rate) + spread)
-            else:
-                counted = helped(like, (rate - c) ** 2 / spread, (rough - c) ** 2 / variance)
-                q += shares[r, o] * counted
-                stake += stakes[r, o] * counted
-    q, h, left, free, stake = offer_rates(q, stake, h, rows, variance / (rough * (1.0 - rough) + variance))
-    return q, h, left, free, stake, total

@@ -8,6 +8,8 @@ stored policy, so both give the same decisions bit for bit.
 from __future__ import annotations
 
 import math
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,21 +17,25 @@ from numpy.typing import NDArray
 
 from lenience.core.objective import Objective
 from lenience.core.offer_rows import OfferRows
-from lenience.models.hypotheses import project_rows
+from lenience.models.hypotheses import compared_rows, project_rows
 from lenience.models.logistic_belief import LogisticBelief
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.policies.features.effective_discount import lenient
 from lenience.policies.features.offer_decisions import FIELDS, LATE_FIELDS, ReferenceOffers, decide_offer_rows
 from lenience.policies.features.reference_set import ReferenceLogOdds
-from lenience.policies.features.row_decisions import decide_rows
+from lenience.policies.features.row_decisions import WeighedRows, decide_rows, decide_weighed, weigh_rows
 from lenience.solvers.delayed.limit_table import exposure_limit
 from lenience.solvers.offers.label_table import LabelTable, label_table, per_mean_amount
 from lenience.solvers.offers.late_label_table import late_label_value
 from lenience.solvers.stopping.threshold_table import ThresholdTable, threshold_table
 
 Rows = NDArray[np.float64]
-Room = tuple[Rows, ...]  # the design of pending rows, and mean and variance of their log-odds
+Room = tuple[Rows, ...]  # the design of pending rows by column, and mean and variance of their log-odds
 Table = ThresholdTable | LabelTable
+DECIDED = 11  # columns that a decision fills
+CHUNK = 256  # rows that a thread weighs at a time
+MANY = 2 * CHUNK  # rows from which on threads pay
+THREADS = 2  # that weigh rows
 
 
 def decision_table(objective: Objective) -> Table:
@@ -119,41 +125,42 @@ class LogisticRule:
         offers: OfferRows | None,
     ) -> list[Decision]:
         """Decide rows in turn; ``arrivals`` says how many were decided before each."""
-        design = self.belief.design.rows(rows)
         room = self._room(pending, len(rows))
-        waiting = len(room[0]) - len(rows)
+        waiting = len(room[1]) - len(rows)
         numbers = arrivals.tolist()
         gammas = np.array([self.objective.discount_at(number) for number in numbers])
+        limits = limits_apply(self.objective, self.exposure)
+        if offers is None and not limits and len(rows) >= MANY:
+            fields = self._run_many(rows, room, waiting, gammas, chances)[:, :7]
+            return _decisions(numbers, fields)
+        design = self.belief.design.rows(rows)
         if offers is not None:
-            limited = self.late_limits and limits_apply(self.objective, self.exposure)
-            decided = self._limited_offers if limited else self._offers
+            decided = self._limited_offers if self.late_limits and limits else self._offers
             fields = decided(design, room, waiting, gammas, chances, offers, numbers[0])
             return [
-                offered_decision(number, each.tolist(), offers) for number, each in zip(numbers, fields, strict=True)
+                offered_decision(number, each, offers) for number, each in zip(numbers, fields.tolist(), strict=True)
             ]
-        if limits_apply(self.objective, self.exposure):
+        if limits:
             fields = self._limited(design, room, waiting, gammas, chances, numbers[0])
         else:
             fields = self._run(design, room, waiting, gammas, chances)[:, :7]
-        return [
-            Decision(number, bool(each[0] > 0), *(float(field) for field in each[1:]))
-            for number, each in zip(numbers, fields, strict=True)
-        ]
+        return _decisions(numbers, fields)
 
     def _room(self, pending: Rows | ReferenceLogOdds, more: int) -> tuple[Rows, Rows, Rows]:
-        """Return the design and the log-odds of pending rows, with room for more."""
+        """Return the design by column and the log-odds of pending rows, with room for more."""
         known = pending if isinstance(pending, ReferenceLogOdds) else None
         rows = pending if known is None else known.design
         assert isinstance(rows, np.ndarray)
         waiting, several = len(rows), len(self.belief.weights)
-        room = np.zeros((waiting + more, self.belief.means.shape[1]))
+        columns = np.zeros((self.belief.means.shape[1], waiting + more))
         m, v = np.zeros((2, waiting + more, several))
-        room[:waiting] = rows
+        if waiting:
+            columns[:, :waiting] = rows.T
         if known is not None:
             m[:waiting], v[:waiting] = known.m, known.v
         elif waiting:
-            project_rows(room[:waiting], self.belief.means, self.belief.covariances, m[:waiting], v[:waiting])
-        return room, m, v
+            project_rows(rows, self.belief.means, self.belief.covariances, m[:waiting], v[:waiting])
+        return columns, m, v
 
     def accepts(self, rows: Rows, pending: Rows, arrivals: int, choice: OfferRows | None = None) -> NDArray[np.bool_]:
         """Return which rows would be accepted for certain, each as if alone and with the one choice of offers."""
@@ -166,15 +173,50 @@ class LogisticRule:
         decisions = self._decide(rows, pending, np.full(len(rows), arrivals, dtype=np.int64), chances, offers)
         return np.array([decision.propensity >= 1.0 for decision in decisions], dtype=np.bool_)
 
-    def _run(self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows) -> Rows:
+    def _run(
+        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, limited: bool = False
+    ) -> Rows:
         """Run the compiled decisions on rows of the design."""
         known, reference = self.belief, self.reference
-        out = np.empty((len(design), 11))
+        out = np.empty((len(design), DECIDED))
         arguments: list[Any] = [
-            reference.design, reference.m, reference.v, *pending, waiting, gammas, chances, self.explore,
+            reference.columns, reference.m, reference.v, *pending, waiting, gammas, chances, self.explore, limited,
             *self.table, out,
         ]  # fmt: skip
         decide_rows(design, known.weights, known.means, known.covariances, *arguments)
+        return out
+
+    def _run_many(self, rows: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows) -> Rows:
+        """Run the compiled decisions on many rows: other threads weigh the next rows while this one decides.
+
+        The decisions are those of :meth:`_run`, bit for bit.
+        """
+        known, reference = self.belief, self.reference
+        beliefs = known.weights, known.means, known.covariances
+        compared = reference.columns, reference.m.copy(), reference.v.copy()
+        columns, m, v = pending
+        earlier = compared_rows(columns, known.weights, m, v, waiting)
+        table: ThresholdTable = self.table
+        out = np.empty((len(rows), DECIDED))
+
+        def weigh(first: int) -> tuple[Rows, WeighedRows]:
+            part = slice(first, first + CHUNK)
+            design = known.design.rows(rows[part])
+            return design, weigh_rows(design, *beliefs, *compared, gammas[part], table.cost)
+
+        firsts = range(0, len(rows), CHUNK)
+        with ThreadPoolExecutor(THREADS) as pool:
+            ahead = deque(pool.submit(weigh, first) for first in firsts[: THREADS + 1])
+            for place, first in enumerate(firsts):
+                design, weighed = ahead.popleft().result()
+                later = place + THREADS + 1
+                if later < len(firsts):
+                    ahead.append(pool.submit(weigh, firsts[later]))
+                part = slice(first, first + CHUNK)
+                waiting = decide_weighed(
+                    design, weighed, known.weights, earlier, waiting, gammas[part], chances[part], self.explore, False,
+                    *table, out[part],
+                )  # fmt: skip
         return out
 
     def _limited(self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, arrivals: int) -> Rows:
@@ -184,7 +226,7 @@ class LogisticRule:
         for i in range(len(design)):
             one = slice(i, i + 1)
             _, counted, mean, n, discount, _, near, q, left, explored, worth = self._run(
-                design[one], tuple(each[: waiting + 1] for each in pending), waiting, gammas[one], np.ones(1)
+                design[one], pending, waiting, gammas[one], np.ones(1), limited=True
             )[0].tolist()
             if self.exposure is None:
                 # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
@@ -199,9 +241,10 @@ class LogisticRule:
 
     def _await(self, row: Rows, pending: Room, waiting: int) -> None:
         """Write a row of the design, and its log-odds, behind those that are pending."""
-        room, m, v = (each[waiting : waiting + 1] for each in pending)
-        room[:] = row
-        project_rows(room, self.belief.means, self.belief.covariances, m, v)
+        columns, m, v = pending
+        here = slice(waiting, waiting + 1)
+        columns[:, waiting] = row[0]
+        project_rows(row, self.belief.means, self.belief.covariances, m[here], v[here])
 
     def _offers(
         self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows, arrivals: int
@@ -221,9 +264,8 @@ class LogisticRule:
         room = np.empty((1, FIELDS + LATE_FIELDS))
         for i in range(len(design)):
             one, own = slice(i, i + 1), offers.take(i, i + 1)
-            around = tuple(each[: waiting + 1] for each in pending)
             _, _, mean, n, discount, near, best, counted, q, stake, explored, alone = self._run_offers(
-                design[one], around, waiting, gammas[one], np.ones(1), own, limits.unit, room
+                design[one], pending, waiting, gammas[one], np.ones(1), own, limits.unit, room
             )[0].tolist()
             # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
             label = max(counted, min(alone, stake * limits.late_label(n, mean, q, explored)))
@@ -243,7 +285,7 @@ class LogisticRule:
         """Run the compiled decisions on offers."""
         known, reference = self.belief, self.reference
         arguments: list[Any] = [
-            reference.design, reference.m, reference.v, *(self.brought or ()), *pending, waiting, gammas, chances,
+            reference.columns, reference.m, reference.v, *(self.brought or ()), *pending, waiting, gammas, chances,
             self.explore, unit, *offers, *self.table[1:], out,
         ]  # fmt: skip
         decide_offer_rows(design, known.weights, known.means, known.covariances, *arguments)
@@ -321,6 +363,14 @@ class ExposureLimits:
         """Return arrivals and discounting per mean delay of a label."""
         arrivals = (self.objective.arrivals or 1.0) * self.objective.label_delay
         return arrivals, arrivals * (1.0 / max(self.discount, 1e-9) - 1.0)
+
+
+def _decisions(arrivals: list[int], fields: Rows) -> list[Decision]:
+    """Return decisions from the fields of their rows."""
+    return [
+        Decision(arrival, taken > 0.0, *numbers)
+        for arrival, (taken, *numbers) in zip(arrivals, fields.tolist(), strict=True)
+    ]
 
 
 def limits_apply(objective: Objective, exposure: Any) -> bool:

@@ -16,8 +16,8 @@ from lenience.core.compiled import compiled
 from lenience.core.offer_rows import OfferRows
 from lenience.core.offers import Offers
 from lenience.models.gaussian import belief_size
-from lenience.models.hypotheses import liken, mixed, mixed_roughly, project_all
-from lenience.policies.features.effective_discount import explored_share, offer_q_and_h, own_discount, stretched
+from lenience.models.hypotheses import compared_rows, describe_row, liken, mixed, mixed_roughly, project_all
+from lenience.policies.features.effective_discount import explored_share, offer_shares, own_discount, stretched
 from lenience.policies.features.label_worth import counts_as, label_worth
 from lenience.solvers.offers.label_table import look_up_label
 
@@ -75,7 +75,7 @@ def decide_offer_rows(
     weights: NDArray[np.float64],
     means: NDArray[np.float64],
     covariances: NDArray[np.float64],
-    R: NDArray[np.float64],
+    columns: NDArray[np.float64],
     reference_m: NDArray[np.float64],
     reference_v: NDArray[np.float64],
     shares: NDArray[np.float64],
@@ -109,37 +109,43 @@ def decide_offer_rows(
 ) -> None:
     """Decide rows in turn with a logistic regression, and write the fields of each.
 
-    ``pending`` has room for those accepted here, after the ``waiting`` rows that it holds, with their log-odds.
+    ``columns`` is the design of the reference rows by column. ``pending`` is that of the ``waiting`` rows without an
+    outcome, with room for those accepted here, and their log-odds follow.
     ``unit`` is what an amount of 1 in the table is worth. Where ``out`` has room for them, it also gets the
     ``LATE_FIELDS``.
     """
     several, size = means.shape
     late = out.shape[1] > FIELDS
+    rows = columns.shape[1]
     m, v, p, s = np.empty((4, several))
     U = np.empty((several, size))
-    deviation, reference_rate = np.empty((2, R.shape[0]))
-    pending_p, pending_s = np.empty((2, pending.shape[0], several))
-    rates, spreads = np.empty((2, pending.shape[0]))
-    for k in range(waiting):
-        rates[k], spreads[k] = mixed_roughly(weights, pending_m[k], pending_v[k], pending_p[k], pending_s[k])
+    reference = compared_rows(columns, weights, reference_m, reference_v, rows)
+    earlier = compared_rows(pending, weights, pending_m, pending_v, waiting)
+    precision, resolved, deviation, like = np.empty((4, rows))
+    for r in range(rows):
+        rate, spread = reference.rate[r], reference.spread[r]
+        precision[r] = 1.0 / spread
+        resolved[r] = spread / (rate * (1.0 - rate) + spread)
+    dot, like_pending = np.empty((2, max(rows, pending.shape[1])))
     for i in range(X.shape[0]):
         project_all(X[i], means, covariances, m, v, U)
         mean, variance = mixed(weights, m, v, p, s)
         n = belief_size(mean, variance)
-        q, h, left, free, stake, alike = offer_q_and_h(
-            weights, m, v, U, p, s, R, reference_m, reference_v, mean, shares, stakes, costs, reference_rate, deviation
-        )
         rough, spread = mixed_roughly(weights, m, v, p, s)
+        liken(reference, rows, weights, v, U, p, s, rough, spread, dot, like)
+        for r in range(rows):
+            deviation[r] = math.sqrt(like[r] * reference.spread[r])
+        q, h, left, free, stake = offer_shares(
+            like, reference.rate, precision, resolved, mean, rough, 1.0 / spread,
+            spread / (rough * (1.0 - rough) + spread), shares, stakes, costs,
+        )  # fmt: skip
         near = 0.0
         explored = 0.0
+        liken(earlier, waiting, weights, v, U, p, s, rough, spread, dot, like_pending)
         for k in range(waiting):
-            like = liken(
-                pending[k], pending_v[k], pending_p[k], pending_s[k], rates[k], spreads[k],
-                weights, v, U, p, s, rough, spread,
-            )  # fmt: skip
-            near += like
+            near += like_pending[k]
             if late:
-                explored += like * explored_share(rates[k], mean, cost, start, share)
+                explored += like_pending[k] * explored_share(earlier.rate[k], mean, cost, start, share)
         discount = own_discount(gammas[i], q, h)
         where = stretched(mean, n, left, kink, slope)
         label = 0.0
@@ -152,8 +158,8 @@ def decide_offer_rows(
             )  # fmt: skip
             if free > 0.0:
                 worth = label_worth(
-                    deviation, reference_rate, costs, stakes, counts_as(alike), mean, math.sqrt(variance), n, ahead,
-                    free, gammas[i],
+                    deviation, reference.rate, costs, stakes, counts_as(like.sum()), mean, math.sqrt(variance), n,
+                    ahead, free, gammas[i],
                 )  # fmt: skip
                 label = min(label, unit * worth)
             alone = max(alone, label)
@@ -174,9 +180,8 @@ def decide_offer_rows(
             out[i, 10] = explored
             out[i, 11] = alone
         if taken:
-            pending[waiting] = X[i]
-            pending_v[waiting], pending_p[waiting], pending_s[waiting] = v, p, s
-            rates[waiting], spreads[waiting] = rough, spread
+            pending[:, waiting] = X[i]
+            describe_row(earlier, waiting, v, p, s, rough, spread)
             waiting += 1
 
 

@@ -45,13 +45,15 @@ class PendingOutcomes:
         # True for features with an outcome that was observed, False for those that were only rejected.
         self._observed: dict[bytes, bool] = {}
 
-    def decided(self, arrival: int, row: Row, accepted: bool, now: float) -> None:
-        """Record a decision."""
-        if accepted:
-            self.pending[arrival] = now, row.copy()  # The caller may reuse the array.
-            self._pending_by_key.setdefault(_key(row), []).append(arrival)
-        else:
-            self._observed.setdefault(_key(row), False)
+    def decided(self, first: int, rows: Row, accepted: NDArray[np.bool_], now: float) -> None:
+        """Record decisions, of which the first has the arrival ``first``."""
+        taken = iter(rows[accepted])  # a copy, because the caller may reuse the array
+        for arrival, (key, accept) in enumerate(zip(_keys(rows), accepted.tolist(), strict=True), first):
+            if accept:
+                self.pending[arrival] = now, next(taken)
+                self._pending_by_key.setdefault(key, []).append(arrival)
+            else:
+                self._observed.setdefault(key, False)
 
     def expire(self, now: float, after: float) -> None:
         """Expire the acceptances that are older than ``after``: they no longer count as pending."""
@@ -158,8 +160,14 @@ def _remove(lists: dict[bytes, list[int]], key: bytes, arrival: int) -> None:
 
 
 def _key(row: Row) -> bytes:
-    """Return a key of the features: adding 0 makes −0.0 equal to 0.0, and all NaN become the same."""
-    same = row + 0.0
-    if np.isnan(same).any():
-        same[np.isnan(same)] = np.nan
-    return blake2b(same.tobytes(), digest_size=16).digest()
+    """Return the key of the features of one row."""
+    return _keys(row[None])[0]
+
+
+def _keys(rows: Row) -> list[bytes]:
+    """Return a key of the features of each row: adding 0 makes −0.0 equal to 0.0, and all NaN become the same."""
+    same = rows + 0.0
+    missing = np.isnan(same)
+    if missing.any():
+        same[missing] = np.nan
+    return [blake2b(row, digest_size=16).digest() for row in np.ascontiguousarray(same)]

@@ -433,6 +433,7 @@ class FeaturePolicy(SelectivePolicy):
             return
         size = whole("reference", self.reference, least=1)
         first = max(len(rows) - size, 0)
+        places = []
         for i, row in enumerate(rows[first:], first):
             at = self._oldest % size
             if len(self.reference_) < size:
@@ -444,10 +445,11 @@ class FeaturePolicy(SelectivePolicy):
             else:
                 self.reference_[at] = row
                 self._oldest += 1
-                if self._log_odds is not None:
-                    self._log_odds.replace(self.model_.belief_, at, row)
+                places.append(at)
             if offers is not None:
                 self._brought.put(at, offers, i, self.objective.offers)
+        if places and self._log_odds is not None:
+            self._log_odds.replace(self.model_.belief_, places, rows[len(rows) - len(places) :])
 
     def _decide(
         self, rows: NDArray[np.float64], chances: NDArray[np.float64], offers: OfferRows | None
@@ -630,7 +632,7 @@ class FeaturePolicy(SelectivePolicy):
         for i in range(len(rows)):
             own = (n[i] + 1.0) / max(mean[i] * (1.0 - mean[i]), 1e-12)
             q, h, left, free, stake = offer_shares(
-                like[i], rate, precision, resolved, mean[i], own, 1.0 / (n[i] + 2.0), *self._brought
+                like[i], rate, precision, resolved, mean[i], mean[i], own, 1.0 / (n[i] + 2.0), *self._brought
             )
             discount = own_discount(gammas[i], q, h)
             pending = float(near[i])

@@ -13,11 +13,12 @@ O(d²).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from lenience.core.compiled import exactly_compiled
-from lenience.models.hypotheses import project_rows
+from lenience.models.hypotheses import follow_label, project_rows
 from lenience.models.logistic_belief import LabelChange, LogisticBelief
 
 Rows = NDArray[np.float64]
@@ -30,32 +31,23 @@ class ReferenceLogOdds:
         self.design = belief.design.rows(rows)
         self.m, self.v = np.empty((2, len(rows), len(belief.weights)))
         project_rows(self.design, belief.means, belief.covariances, self.m, self.v)
+        self._transposed: tuple[Rows, Rows] | None = None  # a design and its columns
 
-    def replace(self, belief: LogisticBelief, at: int, row: Rows) -> None:
-        """Put another row in the place of one."""
-        self.design[at] = belief.design.rows(row[None])[0]
-        one = slice(at, at + 1)
-        project_rows(self.design[one], belief.means, belief.covariances, self.m[one], self.v[one])
+    @property
+    def columns(self) -> Rows:
+        """The design by column: the rows are then one vector in the inner loops."""
+        if self._transposed is None or self._transposed[0] is not self.design:
+            self._transposed = self.design, np.ascontiguousarray(self.design.T)
+        return self._transposed[1]
+
+    def replace(self, belief: LogisticBelief, at: Sequence[int], rows: Rows) -> None:
+        """Put other rows in the place of some."""
+        design = belief.design.rows(rows)
+        m, v = np.empty((2, len(rows), len(belief.weights)))
+        project_rows(design, belief.means, belief.covariances, m, v)
+        self.columns[:, at] = design.T
+        self.design[at], self.m[at], self.v[at] = design, m, v
 
     def follow(self, change: LabelChange) -> None:
         """Take in a label that the model has learnt."""
-        _follow(np.ascontiguousarray(self.design.T), change.U, change.shift, change.shrink, self.m, self.v)
-
-
-@exactly_compiled
-def _follow(columns: Rows, U: Rows, shift: Rows, shrink: Rows, row_m: Rows, row_v: Rows) -> None:
-    """Move m and v of the rows, whose design is given by column: the rows are then one vector in the inner loop."""
-    size, rows = columns.shape
-    dot = np.empty(rows)
-    for k in range(shift.size):
-        for r in range(rows):
-            dot[r] = 0.0
-        for j in range(size):
-            u = U[k, j]
-            if u != 0.0:
-                column = columns[j]
-                for r in range(rows):
-                    dot[r] += column[r] * u
-        for r in range(rows):
-            row_m[r, k] += dot[r] * shift[k]
-            row_v[r, k] = max(row_v[r, k] - dot[r] * dot[r] * shrink[k], 0.0)
+        follow_label(self.columns, change.U, change.shift, change.shrink, self.m, self.v)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -22,10 +22,10 @@ from lenience import (
     fair_optimum,
 )
 from lenience.analysis import EqualOpportunity, FairOptimum, Floors, Parity, price_of_fairness
-from lenience.analysis.fair_constraints import MEASURES, limits_of
-from lenience.analysis.fair_search import FairSearch
+from lenience.analysis.fair_constraints import MEASURES, Limits, limits_of
+from lenience.analysis.fair_search import FairSearch, Mixture, _within_one
 from lenience.segments import fico_segments
-from lenience.segments.shifted_costs import segment_problems
+from lenience.segments.shifted_costs import SegmentProblem, ShiftedPolicy, segment_problems
 from lenience.solvers.stopping.solve import solve_discounted
 from oracles import fair_program
 
@@ -362,3 +362,62 @@ def test_invalid_limits_name_the_field(make: Any, field: str) -> None:
     with pytest.raises(InputError) as caught:
         make()
     assert caught.value.field == field
+
+
+class Worthless:
+    """A solver of segments that are worth exactly nothing at any cost, so that only rounding margins are left."""
+
+    def policy(self, problem: SegmentProblem, cost: float) -> ShiftedPolicy:
+        return ShiftedPolicy(cost, Bounds(0.0, 0.0), Bounds(0.0, 0.0), Bounds(0.0, 0.0))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_bound_at_prices_counts_rounding(measure: Any) -> None:
+    problems = segment_problems(pair(), None, "x")
+    search = FairSearch(problems, np.eye(2), 1e-3)
+    search.solver = cast(Any, Worthless())
+    limits = Limits(np.array([[1.0, 0.0], [0.0, -1.0]]), np.array([-1.0, 1.0]), np.array([0.1, 0.0]))
+    weights = search.weights(measure)
+    for prices in (np.zeros(2), np.array([3.0, 1.0])):
+        subsidies = -(limits.matrix.T @ prices)
+        most, new = search._price(limits, prices, subsidies, measure, weights)
+        slack = 1e-14 * prices.sum()
+        for x, problem in enumerate(problems):
+            each = weights[x] @ subsidies / search.everyone[x]
+            cost, factor = problem.cost - each, 1.0
+            if measure == "opportunity":
+                factor = max(1.0 + each / problem.prior.mean, 0.0)
+                cost = problem.cost / factor if factor > problem.cost else 1.0
+            assert search._shift(x, subsidies, measure, weights) == pytest.approx((cost, factor), rel=1e-12)
+            slack += 1e-15 * search.everyone[x] * (1.0 + abs(cost) + factor)
+        stated = prices @ limits.bound + abs(prices @ limits.level)
+        assert most - stated == pytest.approx(slack, rel=0.3)
+        assert most >= stated + 0.9 * slack
+        assert new == bool(prices.any())  # the first price asks for costs that are known already
+
+
+def test_rates_of_groups_are_means_over_their_members() -> None:
+    segments = Segments.of(SHARES, Discounted(0.7, WHOLE), THREE)
+    mix = np.array([[0.6, 0.4], [0.5, 0.5], [0.1, 0.9]])
+    search = FairSearch(segment_problems(segments, None, "x"), mix, 1e-3)
+    shares, means = np.array([0.5, 0.3, 0.2]), np.array([0.8, 0.55, 0.45])
+    for measure, members in (("acceptance", shares), ("opportunity", shares * means)):
+        weights = search.weights(measure)  # type: ignore[arg-type]
+        np.testing.assert_allclose(weights, (mix * members[:, None]) / (members @ mix), rtol=1e-12)
+    everyone = [Mixture((search.at_cost(x, 0.0), search.at_cost(x, 1.0)), (0.25, 0.75)) for x in range(3)]
+    for measure in MEASURES:
+        for rate in search.group_rates(measure, everyone):
+            assert (rate.lower, rate.upper) == pytest.approx((0.25, 0.25), abs=1e-12)
+    nobody = FairSearch(segment_problems(segments, None, "x"), np.array([[1.0, 0.0]] * 3), 1e-3)
+    assert nobody.weights("acceptance")[:, 1].tolist() == [0.0, 0.0, 0.0]
+    total = search.earned([Mixture((one,), (1.0,)) for one in search.unconstrained])
+    assert search.best_without().most == pytest.approx(total.upper, abs=3e-3 * search.everyone.sum())
+    assert search.gap == pytest.approx(1e-3 * search.everyone.sum(), rel=1e-12)
+    volume = sum(cell.weight / (1.0 - cell.own.discount) for cell in segments)
+    assert search.everyone.sum() == pytest.approx(volume, rel=1e-12)
+
+
+def test_bounds_of_rates_stay_between_0_and_1() -> None:
+    for lower, upper, expected in ((-0.1, 0.5, (0.0, 0.5)), (0.4, 1.2, (0.4, 1.0)), (-0.2, -0.1, (0.0, 0.0))):
+        assert _within_one(Bounds(lower, upper)) == Bounds(*expected)
+    assert _within_one(Bounds(1.1, 1.2)) == Bounds(1.0, 1.0)

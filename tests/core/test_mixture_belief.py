@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -110,3 +112,16 @@ def test_a_stated_rate_may_be_too_low() -> None:
     for field, wrong in (("rate", 0), ("rate", 1), ("worth", 0), ("doubt", 1), ("too_low_by", 0)):
         with rejected(field):
             MixtureBelief.stated(**{"rate": 0.5, field: wrong})
+
+
+def test_weights_do_not_underflow_together() -> None:
+    """Both beliefs find so many outcomes unlikely that no probability of them is a float."""
+    prior = MixtureBelief((Belief(4, 2), Belief(4, 3)), (0.5, 0.5))
+    after = prior.after(4000, 2400)
+
+    def log_beta(n: float, s: float) -> float:
+        return math.lgamma(s) + math.lgamma(n - s) - math.lgamma(n)
+
+    logs = [log_beta(4004, 2402) - log_beta(4, 2), log_beta(4004, 2403) - log_beta(4, 3)]
+    assert max(logs) < -2000.0
+    assert after.weights[0] / after.weights[1] == pytest.approx(math.exp(logs[0] - logs[1]), rel=1e-6)

@@ -8,6 +8,7 @@ import pytest
 
 from lenience import Discounted, InputError, Money, Offers
 from lenience.core.bounds import Bounds
+from lenience.core.money import _cents
 
 
 @pytest.mark.parametrize(
@@ -167,3 +168,8 @@ def test_an_objective_knows_its_money() -> None:
     assert Discounted(cost=0.8, discount=0.99).money == Money()
     offers = Offers([1000], [0.8], currency="$")
     assert Discounted(offers=offers, discount=0.99).money == Money(1.0, "$")
+
+
+def test_an_amount_that_rounds_up_to_a_whole_number_has_no_cents() -> None:
+    assert _cents(100.0 - 0.005, 2) == "100"
+    assert _cents(99.99, 2) == "99.99"

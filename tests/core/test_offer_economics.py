@@ -207,3 +207,10 @@ def test_everyone_is_in_a_part_also_without_weight() -> None:
             assert np.concatenate(cut).tolist() == [3, 1, 0, 2]
             assert len(cut) <= parts
     assert [part.tolist() for part in _cut(np.arange(4), np.ones(4), 2)] == [[0, 1], [2, 3]]
+
+
+def test_as_many_offers_as_are_allowed_stay_as_they_are() -> None:
+    gain, loss, weight = np.array([10.0, 20.0, 30.0]), np.array([40.0, 30.0, 20.0]), np.array([100.0, 1.0, 1.0])
+    offers, error = compress_with_error(gain, loss, weight, most=3)
+    assert error == 0.0
+    assert sorted(zip(offers.amount, offers.cost, strict=True)) == [(50.0, 0.4), (50.0, 0.6), (50.0, 0.8)]

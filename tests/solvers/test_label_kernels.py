@@ -134,7 +134,7 @@ def plain_column(discount: float, sizes: Array, largest: float) -> Array:
     return out
 
 
-@pytest.mark.parametrize(("discount", "largest"), [(0.5, 14.0), (0.975, 110.0)])
+@pytest.mark.parametrize(("discount", "largest"), [(0.5, 14.0), (0.5, 170.0), (0.975, 110.0)])
 def test_a_column_of_the_table(discount: float, largest: float) -> None:
     sizes = np.array([0.4, 1.0, 3.7, 9.99, 10.0, 10.5, 13.2, 14.0, 60.0, 108.5, 111.0, 150.0])
     out = np.zeros((sizes.size, GRID.size))

@@ -13,6 +13,7 @@ from scipy.stats import beta
 
 from lenience import Belief, MixtureBelief, Offers
 from lenience.solvers.delayed.blocks import DENSE, GROWTH, TIMES, pending_grid, rule_of_block
+from lenience.solvers.offers import delayed_blocks
 from lenience.solvers.offers.delayed_blocks import (
     FINENESS,
     _block,
@@ -34,6 +35,7 @@ from lenience.solvers.offers.solve import prepare
 Array = NDArray[np.float64]
 ONE = _mixture(Belief(3, 1.8))[0]
 TWO = _mixture(MixtureBelief((Belief(3, 1.8), Belief(40, 18)), (0.7, 0.3)))[0]
+SLOW = _mixture(MixtureBelief((Belief(3, 1.8), Belief(900, 450)), (0.4, 0.6)))[0]  # p̂ moves more slowly than y
 MENUS = Offers.draw([Offers.menu([1, 2], [0.5, 0.6]), Offers.menu([3], [0.55]), Offers.menu([0.5], [0.3])])
 ARRAYS = prepare(MENUS)
 KINK, SLOPE = ARRAYS.kink, ARRAYS.slope
@@ -91,7 +93,7 @@ def plain_intervals(k: float, mixture: Array, width: float, least: float, most: 
     return joined or [(least, most)]
 
 
-@pytest.mark.parametrize("mixture", [ONE, TWO])
+@pytest.mark.parametrize("mixture", [ONE, TWO, SLOW])
 @pytest.mark.parametrize(
     ("k", "least", "most"), [(0.0, 0.0, 1.0), (5.0, 0.0, 1.0), (900.0, 0.0, 1.0), (900.0, 0.52, 0.58), (9e4, 0.7, 0.9)]
 )
@@ -289,6 +291,7 @@ def test_the_whole_recursion(mixture: Array) -> None:
     )
     values, expected = plain_run(after, blocks, mixture, count)
     np.testing.assert_allclose(at_prior, expected, rtol=1e-9)
+    assert (nodes.shape, table.shape) == ((3, 6), (3, 6, PENDING.size))
     in_flight = ARRIVALS / RESOLVE
     pendings = [pending_grid((in_flight + 4.0 * math.sqrt(in_flight) + 6.0) / block) for block in blocks]
     np.testing.assert_array_equal(grid, pendings[0] * blocks[0])
@@ -372,3 +375,47 @@ def test_the_numbers_pending_of_the_table() -> None:
 def test_the_profit_at_a_kink() -> None:
     for rate in (0.1, 0.3, 0.5, 0.55, 0.6, 0.99):
         assert best_profit(rate, KINK, SLOPE) == pytest.approx(plain_profit(rate), abs=1e-12)
+
+
+@pytest.mark.parametrize("prior", [Belief(3, 1.8), MixtureBelief((Belief(3, 1.8), Belief(40, 18)), (0.7, 0.3))])
+@pytest.mark.parametrize(("arrivals", "first"), [(4.0, 0.0), (4e6, 0.0), (40.0, 7.0)])
+def test_two_solves_and_what_they_state(
+    prior: Belief | MixtureBelief, arrivals: float, first: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rate, delay, asked = 0.5, 0.25, []
+    amounts, unit = Offers([1, 2, 30], [0.5, 0.6, 0.55]), 11.0
+
+    def run(*given: object) -> tuple[Array, Array, Array, Array]:
+        asked.append(given)
+        kept = int(np.max(given[2])) + 1  # type: ignore[call-overload]
+        at_prior = np.array([3.0, 4.0]) + (0.5 if len(asked) == 1 else 0.0)
+        return np.full((kept, 2), 0.5), np.full((kept, 2, 1), 2.0), np.array([0.0, 100.0]), at_prior
+
+    monkeypatch.setattr(delayed_blocks, "run_offer_blocks", run)
+    result = delayed_blocks.solve_offer_blocks(prior, amounts, arrivals, delay, rate, first=first)
+    horizon, kinks = arrivals / rate, 3
+    assert len(asked) == (1 if first else 2)
+    pace = _mixture(prior)[1]
+    states = 1.5e7 / len(MixtureBelief.of(prior).beliefs)
+    fine, most = FINENESS[-1] if first else _finest(pace, horizon, arrivals * delay, 6 * kinks, states)
+    solves = [(2.5 * fine, most / 1.5), (fine, float(most))][-len(asked) :]
+    for (step, points), given in zip(solves, asked, strict=True):
+        for mine, theirs in zip(_rows(pace, horizon, step, first), given[:3], strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+        assert given[10:13] == (arrivals, rate, 4.0)
+        assert given[13] == pytest.approx(max(5.5, math.sqrt(2.0 * math.log1p(30.0 * horizon)) + 2.0))
+        deviation = 10.0 * math.sqrt(prior.variance)
+        reach = (prior.mean - deviation, prior.mean + deviation) if isinstance(prior, Belief) else (0.0, 1.0)
+        assert given[14:16] == pytest.approx(reach)
+        count = max(int(points), 6 * kinks)
+        assert given[16:18] == (count, math.ceil(count / 80))
+    value = 3.5 if first else 3.0
+    scale = horizon * math.sqrt(prior.variance) * unit
+    distance = 0.0 if first else 2.0 * 0.5 * unit
+    expected = distance + 2e-5 * (value * unit + scale) + 3e-4 * scale * prior.n / (prior.n + 6.0)
+    assert (result.value, result.error) == pytest.approx((value * unit, expected), rel=1e-12)
+    assert result.pace == pace
+    np.testing.assert_array_equal(result.after, _rows(pace, horizon, fine, first)[0][np.asarray(asked[-1][2]) >= 0])
+    assert result.labels.min() == result.labels.max() == 2.0 * unit
+    np.testing.assert_allclose(result.values, np.minimum(value + result.pending / 100.0, value + 1.0) * unit)
+    np.testing.assert_array_equal(result.pending, _table_pending(arrivals * delay))

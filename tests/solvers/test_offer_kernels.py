@@ -258,6 +258,31 @@ def late_plainly(
     return low[0], high[0]
 
 
+def window_states(prior: Prior, arrays: OfferArrays, volume: float, drop: float, last: int) -> int:
+    """Count the states of all rows that are not left out because knowing p adds too little there."""
+    lowest, highest = arrays.kink[0], arrays.kink[-1]
+
+    def matters(k: int, j: int) -> bool:
+        return volume * plain_gain(prior, k, j, arrays) > drop
+
+    means = [mean_of(prior, last, j) for j in range(last + 1)]
+    bottom = min(sum(mean < lowest for mean in means), last)
+    while bottom > 0 and matters(last, bottom):
+        bottom -= 1
+    top = min(max(sum(mean < highest for mean in means), bottom), last)
+    while top < last and matters(last, top):
+        top += 1
+    total = 0
+    for k in range(last - 1, -1, -1):
+        bottom, top = min(max(bottom - 1, 0), k), min(top, k)
+        while bottom < k and mean_of(prior, k, bottom) < lowest and not matters(k, bottom):
+            bottom += 1
+        while top > bottom and mean_of(prior, k, top) > highest and not matters(k, top):
+            top -= 1
+        total += top - bottom + 1
+    return total
+
+
 @pytest.mark.parametrize(
     ("offers", "prior", "arrivals", "label_rate", "rate", "cap", "last"),
     [
@@ -297,7 +322,7 @@ def test_late_labels_at_every_number_pending(
     assert max(high[m] - low[m] for m in range(cap)) > 1e-3  # the bounds of the last row matter
     # Leaving out states where X is small widens the bounds by about as much.
     rough_low, rough_high, fewer = solve(0.2)
-    assert fewer < states
+    assert fewer == (cap + 1) * window_states(prior, arrays, arrivals / rate, 0.2, last) < states
     for m in range(cap + 1):
         assert low[m] - 0.4 <= rough_low[m] <= low[m] + 1e-15
         assert high[m] - 1e-15 <= rough_high[m] <= high[m] + 0.4
@@ -324,6 +349,31 @@ def test_errors_of_means_widen_the_bounds() -> None:
         (low, high), (lower, higher) = solve(0.0), solve(1e-4)
         assert lower < low - 1e-6
         assert higher > high + 1e-5
+
+
+def test_rounding_margins_are_in_proportion_to_the_amounts() -> None:
+    """With much discounting the last row does not matter, so what is left of the width is rounding."""
+    arrays = prepare(MENUS)
+    mixture, log_start, _ = components(Belief(2, 1))
+
+    def at_once(unit: float) -> tuple[float, float]:
+        given = arrays._replace(amount=unit * arrays.amount, slope=unit * arrays.slope)
+        progress = np.zeros(2, dtype=np.int64)
+        low, high, *_ = solve_offer_band(mixture, log_start, *given[:7], 0.3, 60, 3, 0.0, 0.0, 1.0, 1, progress)
+        return low, high
+
+    def late(unit: float) -> tuple[float, float]:
+        given = arrays._replace(amount=unit * arrays.amount, slope=unit * arrays.slope)
+        progress = np.zeros(2, dtype=np.int64)
+        lower, upper, *_ = solve_delayed_offer_band(
+            mixture, log_start, *given[:6], 0.5, 40.0, 2.0, 8, 40, 0.0, 0.0, 1, progress
+        )
+        return float(lower[0]), float(upper[0])
+
+    for solve in (at_once, late):
+        (low, high), (lower, higher) = solve(1.0), solve(1024.0)
+        assert 1e-16 < high - low < 1e-13
+        assert (higher - lower) / 1024.0 == pytest.approx(high - low, rel=0.05)
 
 
 @pytest.mark.parametrize("cost", [0.7, 0.76, 0.8, 0.82, 0.85])

@@ -340,3 +340,8 @@ def test_exploration_ends_at_its_last_observation_up_to_rounding() -> None:
         assert policy.stop_floor(n) == (-1.0 if exploring else 0.8)
         assert policy.acceptance(n, 0.5 * n) == float(exploring)
         assert policy.acceptance(n, 0.9 * n) == 1.0
+
+
+def test_without_a_future_the_threshold_of_a_forgetful_policy_is_the_break_even() -> None:
+    sizes = np.array([0.05, 1.0, 30.0, 1e6])
+    assert thresholds(0.8, 0.0, sizes).tolist() == [0.8] * 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 import msgspec
@@ -300,6 +301,29 @@ def test_the_bound_holds_for_a_month_that_is_spent_at_its_start() -> None:
     even = capacity_price(cells, acceptances=60)
     assert even.value.upper < body.bound < 1.1 * even.value.upper
     assert body.price == pytest.approx(even.price, abs=0.01)
+
+
+@pytest.mark.parametrize(("per", "periods"), [("month", 12), ("year", 1)])
+def test_spending_at_the_start_of_each_period_adds_to_the_bound(
+    per: str, periods: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def capacity_bound(cells: object, price: float, **options: Any) -> float:
+        asked.append(options)
+        return 0.0
+
+    monkeypatch.setattr("lenience.segments.capacity.capacity_bound", capacity_bound)
+    spec = msgspec.convert(
+        {"name": "x", "objective": YEARLY, "segments": ["a"], "capacity": {"acceptances": 5, "per": per}},
+        PolicySpecification,
+    )
+    price_capacity(spec, spec.problems())
+    # The limit at the start of every period, and once more at once, against the same capacity spread evenly.
+    starts = 5.0 + sum(5.0 * math.exp(-0.5 * i / periods) for i in range(2000))
+    even = periods * 5.0 / 0.5 * (240.5 / 240)
+    assert asked[0]["more"] == pytest.approx(starts - even, rel=1e-9)
+    assert (asked[0]["acceptances"], asked[0]["loss"]) == (5.0 * periods, None)
 
 
 def test_the_price_of_money_is_charged_by_offer(engine: Engine) -> None:

@@ -6,6 +6,7 @@ import math
 from base64 import b64encode
 from collections.abc import Sequence
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -564,3 +565,39 @@ def test_rules_are_equal_whatever_they_decided_last() -> None:
     assert one == other
     assert "_last" not in repr(one)
     assert one != rule(cap=3)
+
+
+@pytest.mark.parametrize(
+    ("rate", "worth", "price", "in_money", "largest"),
+    [
+        (0.9, 0.0, None, False, math.inf),  # above the break-even
+        (0.9, 5.0, None, False, math.inf),
+        (0.75, 5.0, None, False, math.inf),  # at the break-even a label decides
+        (0.75, 0.0, None, False, 0.0),
+        (0.5, 5.0, None, False, 20.0),
+        (0.5, 5.0, 2.0, False, 12.0),  # the price of an acceptance is taken off the label
+        (0.5, 1.0, 2.0, False, 0.0),
+        (0.5, 5.0, 1.0, True, 5.0),  # the price of a unit of money raises the gap by price times cost
+        (0.9, 0.0, 0.1, True, math.inf),
+    ],
+)
+def test_the_largest_amount_at_a_break_even(
+    rate: float, worth: float, price: float | None, in_money: bool, largest: float
+) -> None:
+    capacity = None if price is None else SimpleNamespace(capacity=SimpleNamespace(loss=100.0 if in_money else None))
+    rule: Any = SimpleNamespace(
+        capacity=capacity,
+        price=price or 0.0,
+        basis=lambda counts: SimpleNamespace(rate=rate),
+        label=lambda counts: SimpleNamespace(worth=worth),
+    )
+    assert SegmentRule.largest_amount(rule, 0.75, Counts()) == pytest.approx(largest)
+
+
+def test_the_best_offer_counts_the_price_of_its_capacity() -> None:
+    small, large = Offer(100, 0.5), Offer(1000, 0.5)
+    rule: Any = SimpleNamespace(charge=lambda offer: 0.3 * offer.loss if offer is large else 0.0)
+    rule.net_profit = lambda offer, rate: SegmentRule.net_profit(rule, offer, rate)
+    assert rule.net_profit(large, 0.65) == pytest.approx(150.0 - 150.0)
+    assert SegmentRule.best_offer(rule, (large, small), 0.64) is small  # it earns 14, the other one loses 10
+    assert SegmentRule.best_offer(rule, (small, large), 0.8) is large

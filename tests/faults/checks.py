@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,15 +11,15 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import select
 
-from faults.clients import Observations
-from faults.image import CAP, KEY, OVERALL_CAP
+from faults.image import CAP, OVERALL_CAP
 from faults.operations import Operation
 from lenience.service.domain.events import Corrected, Decided, Event, Expired, Observed, Overridden, read
 from lenience.service.domain.problems import Problem
 from lenience.service.domain.receipts import CommandAnswer, make_sender
-from lenience.service.http.service import Service
+from lenience.service.domain.signed_note import Checkpoint, InvalidNoteError, SigningKey, verify_note
 from lenience.service.queries.audit import audit
 from lenience.service.storage import schema
+from lenience.service.storage.command import Command
 from lenience.service.storage.store import Store
 
 ABOUT = {"outcome": Observed, "correction": Corrected, "expiry": Expired, "override": Overridden}
@@ -36,14 +35,10 @@ class LoggedDecision:
     reference: str | None
 
 
-async def check_answers(service: Service, operations: list[Operation]) -> list[str]:
-    """Repeat every request that has a key: the answer must be the one that was given, now and from now on."""
-    keyed = [operation for operation in operations if operation.keyed]
-    twice = [*keyed, *keyed]
-    answers = await asyncio.gather(*(service.perform(each.make()) for each in twice), return_exceptions=True)
-    first, again = answers[: len(keyed)], answers[len(keyed) :]
+def check_answers(operations: list[Operation], first: Sequence[object], again: Sequence[object]) -> list[str]:
+    """Check the answers to requests that were sent twice more: they must be the ones given before."""
     wrong: list[str] = []
-    for operation, one, other in zip(keyed, first, again, strict=True):
+    for operation, one, other in zip(operations, first, again, strict=True):
         label = f"{operation.name} ({operation.kind})"
         for answer in operation.answers:
             if answer != one:
@@ -54,24 +49,34 @@ async def check_answers(service: Service, operations: list[Operation]) -> list[s
             operation.answers.append(one)
         elif not isinstance(one, Problem):
             wrong.append(f"{label}: {one!r}")
-    answered = [operation for operation in keyed if operation.answers]
-    if answered:
-        operation = answered[0]
-        sender = make_sender(operation.actor, operation.name, "another request", operation.body)
-        try:
-            await service.perform(operation.command(sender))
-            wrong.append(f"{operation.name}: its key was accepted for another request")
-        except Problem as problem:
-            if problem.code != "idempotency_key_reused":
-                wrong.append(f"{operation.name}: its key for another request gives {problem.code}")
     return wrong
 
 
-def check_audit(store: Store, seen: Observations) -> list[str]:
+def reusing_a_key(operation: Operation) -> Command:
+    """Return another request under the key of an operation."""
+    return operation.command(make_sender(operation.actor, operation.name, "another request", operation.body))
+
+
+def check_reused(operation: Operation, result: object) -> list[str]:
+    """Check the answer to another request under the key of an operation that was answered."""
+    if isinstance(result, Problem) and result.code == "idempotency_key_reused":
+        return []
+    return [f"{operation.name}: its key for another request gives {result!r}"]
+
+
+def check_audit(store: Store, notes: Sequence[str], key: SigningKey | None) -> list[str]:
     """Audit the log with the checkpoints that clients hold. Their times must follow their sizes."""
-    report = audit(store, held=seen.checkpoints)
-    wrong = [f"audit: {finding.where}: {finding.what}" for finding in report.findings]
-    ordered = sorted(seen.checkpoints, key=lambda checkpoint: (checkpoint.size, checkpoint.time))
+    wrong: list[str] = []
+    held: list[Checkpoint] = []
+    for note in notes:
+        try:
+            assert key is not None
+            held.append(verify_note(note, key.public))
+        except InvalidNoteError as error:
+            wrong.append(f"a checkpoint that was given does not verify any longer: {error}")
+    report = audit(store, held=held)
+    wrong += [f"audit: {finding.where}: {finding.what}" for finding in report.findings]
+    ordered = sorted(held, key=lambda checkpoint: (checkpoint.size, checkpoint.time))
     for one, other in pairwise(ordered):
         if one.time > other.time:
             wrong.append(f"the checkpoint of {other.size} events is older than that of {one.size} events")
@@ -177,9 +182,9 @@ def _made(operation: Operation, decisions: dict[str, LoggedDecision], erased: se
         yield f"it was acknowledged {len(set(acknowledged))} times, but it is there {max(times)} times"
 
 
-def check_files(folder: Path, operations: list[Operation], log_key: object) -> list[str]:
+def check_files(folder: Path, operations: list[Operation]) -> list[str]:
     """After the service has stopped, erased personal data is in no file."""
-    wrong = [] if log_key == KEY else ["the key that signs the log has changed"]
+    wrong: list[str] = []
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     again = {identity for each in operations if each.kind == "again" for identity in each.about}
     made: dict[str, str] = {}

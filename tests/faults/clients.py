@@ -9,11 +9,9 @@ from typing import Any
 
 import msgspec
 
-from faults.image import KEY
 from faults.operations import Operation, Planner
 from lenience.service.domain.problems import Conflict, Damaged, NotFound, Problem, Unavailable
 from lenience.service.domain.receipts import CommandAnswer
-from lenience.service.domain.signed_note import Checkpoint, verify_note
 from lenience.service.http.service import Service
 
 MOST_TRIES = 4
@@ -23,7 +21,7 @@ MOST_TRIES = 4
 class Observations:
     """What clients have seen, and what they must not have seen."""
 
-    checkpoints: list[Checkpoint] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # signed checkpoints
     violations: list[str] = field(default_factory=list)
     unavailable: int = 0
 
@@ -38,6 +36,9 @@ class BusinessClient:
     async def run(self, service: Service, number: int) -> None:
         """Send a number of operations to a running service."""
         for _ in range(number):
+            if self._current is None and self._random.random() < 0.2:
+                await self._send_together(service)
+                continue
             operation = self._current
             if operation is None or (not operation.keyed and self._random.random() < 0.5):
                 operation = self._current = self._planner.plan()
@@ -46,6 +47,12 @@ class BusinessClient:
                 if await self._send(service, operation):
                     break
             self._current = None
+
+    async def _send_together(self, service: Service) -> None:
+        """Send several operations at once, so that they share a transaction."""
+        operations = [self._planner.plan() for _ in range(self._random.randrange(2, 7))]
+        await self._think()
+        await asyncio.gather(*(self._try(service, operation) for operation in operations))
 
     async def _think(self) -> None:
         seconds = 1.1 if self._random.random() < 0.08 else self._random.random() * 0.01
@@ -107,12 +114,13 @@ class Reader:
                 await service.ask(lambda: service.queries.decision(identity))
             else:
                 answer: Any = await service.ask(service.proofs.checkpoint)
-                self._seen.checkpoints.append(verify_note(answer.note, KEY.public))
+                self._seen.notes.append(answer.note)
         except (Unavailable, Damaged):
             self._seen.unavailable += 1
         except NotFound as problem:
             self._seen.violations.append(f"an acknowledged decision cannot be read: {problem.detail}")
         except Conflict as problem:
-            self._seen.violations.append(f"a checkpoint that was there is gone: {problem.detail}")
+            if self._seen.notes:
+                self._seen.violations.append(f"a checkpoint that was there is gone: {problem.detail}")
         except Exception as error:
             self._seen.violations.append(f"a query failed: {error!r}")

@@ -7,8 +7,10 @@ power loss what was synced plus any sectors of what was not.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -37,6 +39,10 @@ class DiskFile:
         for offset, data in self.writes:
             apply(self.durable, offset, data)
         self.writes.clear()
+
+
+def _of_sqlite(name: str) -> bool:
+    return name.endswith((".db", "-wal", "-journal"))
 
 
 def apply(content: bytearray, offset: int, data: bytes) -> None:
@@ -79,6 +85,7 @@ class Disk:
         self.plan = FaultPlan()
         self.files: dict[str, DiskFile] = {}  # by name
         self.deleted: dict[str, DiskFile] = {}  # files that a power loss may bring back
+        self.plain: set[str] = set()  # names of files that SQLite does not write and that are in the folder for sure
         self._generation = 0
         self._enter_folder()
         self.failed: dict[str, int] = {}  # how many operations have failed, by kind
@@ -91,7 +98,8 @@ class Disk:
 
     def fill(self, files: dict[str, bytes]) -> None:
         """Put files on the disk, before the first process starts."""
-        self.files = {name: DiskFile(bytearray(content)) for name, content in files.items()}
+        self.files = {name: DiskFile(bytearray(content)) for name, content in files.items() if _of_sqlite(name)}
+        self.plain = set(files) - set(self.files)
         self.folder.mkdir()
         for name, content in files.items():
             self._put(name, content)
@@ -135,6 +143,16 @@ class Disk:
             return self._fault("torn" if torn else "error")
         return None
 
+    def sync_descriptor(self, descriptor: int) -> None:
+        """Sync an open file that SQLite does not know, or a folder, as ``os.fsync`` does."""
+        fault = self.meets("sync", f"{self.folder}/")
+        if fault == "killed":
+            raise Killed
+        if fault is not None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            self.sync_folder()
+
     def _fault(self, fault: Fault) -> Fault:
         self.failed[fault] = self.failed.get(fault, 0) + 1
         return fault
@@ -159,6 +177,7 @@ class Disk:
     def sync_folder(self) -> None:
         """Put the names of all files on the disk."""
         self.deleted.clear()
+        self.plain.update(name for name in os.listdir(self.folder) if not _of_sqlite(name))
         for file in self.files.values():
             file.entered = True
 
@@ -177,6 +196,8 @@ class Disk:
         self.folder.mkdir()
         for path in sorted(before.iterdir()):
             if path.name.endswith(NO_IMAGE):
+                continue
+            if power and not _of_sqlite(path.name) and path.name not in self.plain and self.random.random() < 0.5:
                 continue
             content = path.read_bytes()
             file = self.files.get(path.name)

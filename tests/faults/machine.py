@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -21,9 +22,9 @@ from faults.disk import Disk
 from faults.scheduler import Scheduler, SimulatedFuture, SimulatedLock, SimulatedQueue, SimulatedThread
 from faults.sqlite_vfs import FaultyVfs
 from lenience.service.commands import keys
-from lenience.service.domain import clock, identity
+from lenience.service.domain import clock, identity, signed_note
 from lenience.service.http import service as service_module
-from lenience.service.storage import file_lock, policy_cache, store, writer
+from lenience.service.storage import file_lock, policy_cache, private_file, session_secrets, store, writer
 
 START = 1_767_960_000_000_000  # the ninth of January 2026 in microseconds
 DATABASE = "decisions.db"
@@ -105,6 +106,9 @@ class Machine:
             (keys, "threading", namespace(Lock=lock)),
             (keys, "time", namespace(monotonic=seconds)),
             (keys, "secrets", namespace(token_hex=self._hex, token_urlsafe=self._hex)),
+            (private_file, "os", _with(os, fsync=lambda descriptor: self.disk.sync_descriptor(descriptor))),
+            (signed_note, "secrets", namespace(token_hex=self._hex, token_bytes=self._bytes)),
+            (session_secrets, "secrets", namespace(token_hex=self._hex)),
             (identity, "os", namespace(urandom=lambda size: self.random.randbytes(size))),
         ]
         logger = logging.getLogger("lenience.service")
@@ -124,10 +128,19 @@ class Machine:
             identity._last = 0
             self.vfs.disk = None
             self.scheduler.end()
+            gc.unfreeze()  # the simulator froze what it does not want to look through
             shutil.rmtree(self.root, ignore_errors=True)
+
+    def _bytes(self, size: int) -> bytes:
+        return self.random.randbytes(size)
 
     def _hex(self, size: int) -> str:
         return self.random.randbytes(size).hex()
+
+
+def _with(module: object, **replaced: object) -> SimpleNamespace:
+    """Return a module with some names replaced."""
+    return SimpleNamespace(**{**vars(module), **replaced})
 
 
 def _sharing_statements(original: Callable[..., Engine]) -> Callable[..., Engine]:

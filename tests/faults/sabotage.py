@@ -14,7 +14,7 @@ from lenience.service.commands.seal import SealLog
 from lenience.service.domain.answers import CheckpointAnswer
 from lenience.service.domain.receipts import CommandAnswer
 from lenience.service.queries.log_proofs import LogProofs
-from lenience.service.storage import schema, store, writer
+from lenience.service.storage import private_file, schema, store, writer
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.log_tree import latest_checkpoint
 from lenience.service.storage.policy_cache import PolicyCache
@@ -105,6 +105,13 @@ def trusting_the_clock_after_a_start() -> Iterator[None]:
 
 
 @contextmanager
+def without_syncing_the_folder() -> Iterator[None]:
+    """Create the key that signs the log without syncing its folder."""
+    with patch.object(private_file, "sync_folder", lambda path: None):
+        yield
+
+
+@contextmanager
 def writing_decisions_apart_from_their_events() -> Iterator[None]:
     """Commit the events of a transaction before everything else."""
     original = Ledger.flush
@@ -130,4 +137,5 @@ ALL: tuple[Sabotage, ...] = (
     keeping_beliefs_of_failed_commits,
     trusting_the_clock_after_a_start,
     writing_decisions_apart_from_their_events,
+    without_syncing_the_folder,
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from random import Random
 from typing import Any
 
-from faults.checks import check_answers, check_audit, check_files, check_log
+from faults.checks import check_answers, check_audit, check_files, check_log, check_reused, reusing_a_key
 from faults.clients import BusinessClient, Observations, Reader
 from faults.disk import FaultPlan, Operation
 from faults.event_loop import SimulatedLoop
@@ -22,12 +22,16 @@ from faults.operations import Planner
 from faults.scheduler import Killed
 from lenience.core.errors import InputError
 from lenience.core.settings import FOUR_EYES
+from lenience.service.commands.keys import create_key, list_keys, revoke_key
 from lenience.service.commands.probe import Probe
 from lenience.service.domain.problems import Damaged, Unavailable
 from lenience.service.http.service import Service
+from lenience.service.storage.command import Command
+from lenience.service.storage.store import Store
 
 HOUR = 3_600_000_000
 STEPS_BACK_AND_FORTH = (-2 * HOUR, -HOUR, -5_000_000, 5_000_000, HOUR // 2, 30 * HOUR)
+FIRST_STARTS = 0.02  # of the schedules begin without a database
 FLAVOURS = (("cards",), ("cards",), ("shops",), ("applicants",), ("cards", "shops", "applicants"))
 COLLECT_EVERY = 50
 
@@ -65,9 +69,10 @@ class Simulator:
             self._images[policies] = first_image(self.machine, policies)
             gc.collect()
             gc.freeze()  # what is loaded stays, so that later collections need not look at it
+        image = {} if random.random() < FIRST_STARTS else self._images[policies]
         gc.disable()
         try:
-            return Schedule(self.machine, seed, random, list(policies), self._images[policies]).run(kill_at)
+            return Schedule(self.machine, seed, random, list(policies), image).run(kill_at)
         finally:
             self._runs += 1
             if self._runs % COLLECT_EVERY == 0:
@@ -198,13 +203,21 @@ class Schedule:
                 machine.stopped_at = machine.machine_time()
             elif chance < 0.4:
                 machine.stopped_at = None
-            elif chance < 0.7:
+            elif chance < 0.75:
                 try:
-                    await service.ask(service.do_chores)
+                    await service.ask(service.do_chores if chance < 0.65 else lambda: self._change_keys(service.store))
                 except (Unavailable, Damaged):
                     self.seen.unavailable += 1
                 except Exception as error:
-                    self.seen.violations.append(f"the chores failed: {error!r}")
+                    self.seen.violations.append(f"the chores or keys failed: {error!r}")
+
+    def _change_keys(self, store: Store) -> None:
+        """Create or revoke a key, beside the writer."""
+        keys = [key.id for key in list_keys(store) if key.revoked_at is None]
+        if len(keys) > 1:
+            revoke_key(store, keys[0], "operator")
+        else:
+            create_key(store, "a key", ("admin",), None, "operator")
 
     async def _recover(self, service: Service) -> None:
         """Once nothing fails any longer, the service works again without a restart."""
@@ -236,14 +249,22 @@ class Schedule:
         loop = SimulatedLoop(machine.scheduler)
         operations = self.planner.operations
 
+        async def answers(commands: Iterable[Command]) -> list[object]:
+            return await asyncio.gather(*map(service.perform, commands), return_exceptions=True)
+
         async def check() -> None:
             await service.ask(service.seal_log)
             result.violations += check_log(service.store, operations)
-            result.violations += await check_answers(service, operations)
-            result.violations += check_audit(service.store, self.seen)
+            keyed = [operation for operation in operations if operation.keyed]
+            given = await answers(each.make() for each in [*keyed, *keyed])
+            result.violations += check_answers(keyed, given[: len(keyed)], given[len(keyed) :])
+            for operation in [each for each in keyed if each.answers][:1]:
+                reused = await answers([reusing_a_key(operation)])
+                result.violations += check_reused(operation, reused[0])
+            result.violations += check_audit(service.store, self.seen.notes, service.log_key)
             result.violations += check_log(service.store, operations)
             await service.stop()
 
         loop.run_until_complete(check())
         loop.close()
-        result.violations += check_files(machine.disk.folder, operations, service.log_key)
+        result.violations += check_files(machine.disk.folder, operations)

@@ -15,13 +15,16 @@ from engines import SQLITE, Engine, Json
 from lenience import Belief, Discounted, Offers
 from lenience.models import BayesianLogistic, FeatureColumn, LiveLogistic, RowEncoding
 from lenience.policies import FeatureRule
+from lenience.service.commands.outcomes import Change
 from lenience.service.domain.feature_models import FeatureModel, LogisticModel, first_state
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.pooled_models import ModelLabel
 from lenience.service.domain.problems import BadRequest, Conflict
+from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification, Record
 from lenience.service.queries.audit import audit_connection
 from lenience.service.storage import ledger, schema
+from lenience.service.storage.writer import QueuedCommand
 from rejections import rejected
 from serving import LATE, Postgres, sqlite_file
 
@@ -447,3 +450,26 @@ def test_the_model_of_a_version_can_be_downloaded(engine: Engine) -> None:
     assert conflict.value.code == "no_feature_model"
     engine.state("cards", "retired")
     assert engine.queries.model("cards").version == 1
+
+
+@SQLITE
+@pytest.mark.parametrize("kinds", ["EO", "OE", "EOoe", "oEOe", "OECoe"])
+def test_an_erasure_and_labels_in_one_transaction(engine: Engine, kinds: str) -> None:
+    """In any order: a model has not learned from features that were erased before the label."""
+    make(engine)
+    first, second = (decide(engine, {"income": income, "region": "north"})["id"] for income in (90, 80))
+    kind: dict[str, Any] = {"E": "erasure", "O": "outcome", "C": "correction"}
+    commands = [
+        Change(
+            make_sender("tester", None, "", ""),
+            second if each.islower() else first,
+            kind[each.upper()],
+            {"O": "success", "C": "failure"}.get(each.upper()),  # type: ignore[arg-type]
+        )
+        for each in kinds
+    ]
+    results = engine.writer._write([QueuedCommand(command, lambda result: None) for command in commands])
+    assert [getattr(result, "status", result) for result in results] == [200] * len(kinds)
+    assert engine.audit().findings == []
+    engine.registry.forget()
+    decide(engine, {"income": 50, "region": "south"})  # the state that a restart reads is the one in the log

@@ -15,12 +15,12 @@ import time
 from hashlib import sha256
 
 import msgspec
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from lenience.core.errors import InputError
 from lenience.core.settings import OPENID
 from lenience.service.domain.clock import now
-from lenience.service.domain.events import KeyCreated, KeyRevoked
+from lenience.service.domain.events import KeyCreated, KeyRevoked, readable_event
 from lenience.service.domain.problems import Forbidden, Unauthenticated
 from lenience.service.storage import schema
 from lenience.service.storage.ended_sessions import ended_sessions
@@ -57,8 +57,7 @@ def create_key(store: Store, label: str, roles: tuple[str, ...], expires_at: int
     identity, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     digest = sha256(secret.encode()).hexdigest()
     with store.write() as connection:
-        ledger = Ledger(store, connection, PolicyCache())
-        ledger.lock([schema.SYSTEM_CHAIN])
+        ledger = _system_ledger(store, connection)
         event = KeyCreated(
             at=ledger.now,
             actor=actor,
@@ -78,8 +77,7 @@ def create_key(store: Store, label: str, roles: tuple[str, ...], expires_at: int
 def revoke_key(store: Store, identity: str, actor: str) -> None:
     """Revoke a key."""
     with store.write() as connection:
-        ledger = Ledger(store, connection, PolicyCache())
-        ledger.lock([schema.SYSTEM_CHAIN])
+        ledger = _system_ledger(store, connection)
         table = schema.api_key
         row = connection.execute(select(table.c.revoked_at).where(table.c.id == identity)).one_or_none()
         if row is None:
@@ -91,6 +89,18 @@ def revoke_key(store: Store, identity: str, actor: str) -> None:
         ledger.append(ledger.chains[schema.SYSTEM_CHAIN], KeyRevoked(at=ledger.now, actor=actor, id=identity))
         connection.execute(update(table).where(table.c.id == identity).values(revoked_at=ledger.now))
         ledger.flush()
+
+
+def _system_ledger(store: Store, connection: Connection) -> Ledger:
+    """Return a ledger with the system's chain locked. Its time is not before the newest event of the chain."""
+    ledger = Ledger(store, connection, PolicyCache())
+    ledger.lock([schema.SYSTEM_CHAIN])
+    events, length = schema.event, ledger.chains[schema.SYSTEM_CHAIN].length
+    newest = select(events.c.body).where(events.c.chain_id == schema.SYSTEM_CHAIN, events.c.seq == length)
+    body = connection.execute(newest).scalar_one_or_none()
+    last = None if body is None else readable_event(body)
+    ledger.now = max(ledger.now, 0 if last is None else last.at)
+    return ledger
 
 
 def key_id(given: str) -> str:

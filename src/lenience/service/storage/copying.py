@@ -18,6 +18,7 @@ from lenience.core.errors import InputError
 from lenience.service.storage import schema
 from lenience.service.storage.file_lock import MAGIC, create_file
 from lenience.service.storage.migrate import newest
+from lenience.service.storage.private_file import sync_folder
 from lenience.service.storage.store import Store
 
 BESIDE = ("-wal", "-shm", "-journal")  # files that SQLite writes next to a database
@@ -58,7 +59,7 @@ def publish_file(partial: Path, final: Path) -> None:
             raise _exists(final) from None
         os.rename(partial, final)
     partial.unlink(missing_ok=True)
-    _sync_folder(final)
+    sync_folder(final)
 
 
 def check_new(path: Path) -> None:
@@ -96,9 +97,9 @@ def replace_file(path: Path, new: Path, aside: Path) -> bool:
             replaced = True
         else:
             file.unlink(missing_ok=True)
-    _sync_folder(path)
+    sync_folder(path)
     os.rename(new, path)
-    _sync_folder(path)
+    sync_folder(path)
     return replaced
 
 
@@ -229,12 +230,3 @@ def _exists(path: Path) -> InputError:
     return InputError.because(
         f"The file {str(path)!r} exists", "output", label="", value=str(path), hint="Choose another name."
     )
-
-
-def _sync_folder(path: Path) -> None:
-    """Put the names of a folder on the disk."""
-    descriptor = os.open(path.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -26,7 +26,11 @@ StateRow = tuple[int, int, int, int, str]
 
 
 def states_after_erased(
-    connection: Connection, registry: PolicyCache, policy: int, decisions: Collection[str]
+    connection: Connection,
+    registry: PolicyCache,
+    policy: int,
+    decisions: Collection[str],
+    without_features: Collection[int] = (),
 ) -> Iterator[StateRow]:
     """Yield the states to store before the features of a policy's decisions are deleted.
 
@@ -40,6 +44,9 @@ def states_after_erased(
         The policy.
     decisions : collection of str
         The decisions whose features are erased.
+    without_features : collection of int
+        Events of the policy's chain that label one of these decisions after its erasure, in the same transaction. The
+        features are still stored, but the models have not learned from them.
     """
     events, chains = schema.event, schema.chain
     own = select(chains.c.id).where((chains.c.policy_id == policy) & chains.c.segment.is_(None))
@@ -48,14 +55,15 @@ def states_after_erased(
     chain = 0
     for row in connection.execute(select(events.c.chain_id, events.c.seq, events.c.body).where(about)):
         event = read(row.body)
-        if isinstance(event, Learned):
+        if isinstance(event, Learned) and row.seq not in without_features:
             chain = row.chain_id
             for number, _ in event.states:
                 labels.setdefault(number, []).append(row.seq)
     for number, seqs in sorted(labels.items()):
         model = registry.version(connection, policy, number).feature_model
         if model is not None:
-            yield from _states(connection, (policy, chain, number), model, sorted(seqs), decisions)
+            place = (policy, chain, number)
+            yield from _states(connection, place, model, sorted(seqs), decisions, without_features)
 
 
 def _states(
@@ -64,33 +72,46 @@ def _states(
     model: FeatureModel,
     seqs: list[int],
     erased: Collection[str],
+    without_features: Collection[int],
 ) -> Iterator[StateRow]:
     policy, chain, number = place
     at, state = 0, None
     for seq in seqs:
-        if _next_is_erased(connection, place, seq, erased):
+        if _next_is_erased(connection, place, seq, erased, without_features):
             continue
         stored, text = stored_state(connection, policy, number, seq)
         if stored == seq:
             continue
         if state is None or stored > at:
             at, state = stored, model.restore(text)
-        state = _learn_until(connection, chain, number, model, state, at, seq)
+        state = _learn_until(connection, (chain, number), model, state, (at, seq), without_features)
         at = seq
         yield policy, number, seq, 1, state.encode()
 
 
 def _learn_until(
-    connection: Connection, chain: int, number: int, model: FeatureModel, state: FeatureState, at: int, until: int
+    connection: Connection,
+    place: tuple[int, int],
+    model: FeatureModel,
+    state: FeatureState,
+    between: tuple[int, int],
+    without_features: Collection[int],
 ) -> FeatureState:
     """Return the state after an event, from that after an earlier one."""
-    for _, event in policy_events(connection, chain, at, until):
-        if isinstance(event, Learned) and number in dict(event.states):
+    chain, number = place
+    for seq, event in policy_events(connection, chain, *between):
+        if isinstance(event, Learned) and number in dict(event.states) and seq not in without_features:
             state = model.learn(state, read_label(connection, chain, event, needs_inputs=True))
     return state
 
 
-def _next_is_erased(connection: Connection, place: tuple[int, int, int], seq: int, erased: Collection[str]) -> bool:
+def _next_is_erased(
+    connection: Connection,
+    place: tuple[int, int, int],
+    seq: int,
+    erased: Collection[str],
+    without_features: Collection[int],
+) -> bool:
     """Return whether a stored state follows before any label that an auditor can learn, so that none is needed here.
 
     A label that came after its features were erased has changed nothing, and no state was stored for it.
@@ -104,7 +125,7 @@ def _next_is_erased(connection: Connection, place: tuple[int, int, int], seq: in
             event = read(row.body)
             if not isinstance(event, Learned) or number not in dict(event.states):
                 continue
-            if read_inputs(connection, event.decision) is not None:
+            if row.seq not in without_features and read_inputs(connection, event.decision) is not None:
                 return event.decision in erased  # its own state is stored, or one that follows
             stored = (states.c.policy_id == policy) & (states.c.version == number) & (states.c.seq == row.seq)
             if connection.execute(select(states.c.seq).where(stored)).one_or_none() is not None:

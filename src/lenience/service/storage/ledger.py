@@ -493,9 +493,24 @@ class Ledger:
             if policy is not None:
                 by_policy.setdefault(policy, set()).add(state.id)
         for policy, decisions in by_policy.items():
+            unlearned = self._labels_after_erasure(decisions)
             for part in _parts(sorted(decisions)):
-                rows = list(states_after_erased(self.connection, self.registry, policy, decisions & set(part)))
+                rows = list(
+                    states_after_erased(self.connection, self.registry, policy, decisions & set(part), unlearned)
+                )
                 self.store.insert(self.connection, schema.model_state, rows)
+
+    def _labels_after_erasure(self, decisions: set[str]) -> set[int]:
+        """Return the events of this transaction that label decisions after their erasure, by their places."""
+        events = ((seq, about, read(text)) for _, seq, text, _, about in self._events if about in decisions)
+        erased: set[str] = set()
+        labels: set[int] = set()
+        for seq, about, event in events:
+            if isinstance(event, Erased):
+                erased.add(about)
+            elif isinstance(event, Learned) and about in erased:
+                labels.add(seq)
+        return labels
 
     def _new_snapshots(self) -> list[tuple[Any, ...]]:
         """Return the model states to store. One replaces the earlier ones of its version, if the audit needs none."""

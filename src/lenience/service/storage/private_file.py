@@ -50,10 +50,12 @@ class PrivateFile:
         try:
             with suppress(FileExistsError):
                 os.link(new, self.path)
-        except OSError as error:
-            raise self.unusable(f"cannot be created: {in_words(error)}") from None
-        finally:
             os.unlink(new)
+            sync_folder(self.path)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(new)
+            raise self.unusable(f"cannot be created: {in_words(error)}") from None
 
     def replace(self, content: bytes) -> None:
         """Replace the file. It keeps its owner, because an administrator may run this for a service."""
@@ -62,18 +64,22 @@ class PrivateFile:
             owner = (self.path if self.path.exists() else self.path.with_suffix("")).stat()
             os.chown(new, owner.st_uid, owner.st_gid)
         os.replace(new, self.path)
+        sync_folder(self.path)
 
     def _written(self, content: bytes) -> str:
         """Return the path of a complete new file in the same folder, readable by its owner alone."""
+        name = ""
         try:
             handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f"{self.path.name}.")
+            with os.fdopen(handle, "wb") as file:
+                os.fchmod(file.fileno(), OWNER_ONLY)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
+            if name:
+                os.unlink(name)
             raise self.unusable(f"cannot be created: {in_words(error)}") from None
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(file.fileno(), OWNER_ONLY)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
         return name
 
     def unusable(self, reason: str, hint: str | None = None) -> InputError:
@@ -85,3 +91,12 @@ class PrivateFile:
 def state_of(status: os.stat_result) -> tuple[int, int]:
     """Return what changes whenever a file is replaced."""
     return status.st_ino, status.st_mtime_ns
+
+
+def sync_folder(path: Path) -> None:
+    """Put the name of a file on the disk. Without it, a power loss may take a new file away again."""
+    descriptor = os.open(path.absolute().parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -6,7 +6,7 @@ import itertools
 import os
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
@@ -29,12 +29,13 @@ from lenience.service.domain.problems import Damaged, Problem, Unavailable
 from lenience.service.domain.receipts import make_sender
 from lenience.service.queries.log_proofs import LogProofs
 from lenience.service.storage.command import Command
-from lenience.service.storage.postgres import DeadlineConnection
+from lenience.service.storage.postgres import COMMIT, DeadlineConnection
+from lenience.service.storage.statements import Statement
 
 POLICIES = ["cards", "shops", "applicants"]
 MOST_TRIES = 4
 Value = TypeVar("Value")
-MOST_ROUND_TRIPS = 25  # after which a connection drops; a transaction has about as many
+MOST_ROUND_TRIPS = 12  # after which a connection drops; a transaction has about as many
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ class Line:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Let all connections go through this line."""
-        wait, commit = DeadlineConnection.wait, DeadlineConnection.commit
+        wait, exchange = DeadlineConnection.wait, DeadlineConnection.exchange
 
         def cut_wait(connection: DeadlineConnection, gen: Any, *args: Any, **options: Any) -> Any:
             self.cut_in = None if self.cut_in is None else self.cut_in - 1
@@ -68,13 +69,13 @@ class Line:
             self.cut_in = None
             return self._cut(connection, "statement", lambda: wait(connection, gen, *args, **options))
 
-        def cut_commit(connection: DeadlineConnection) -> None:
-            if not self.cut_commit:
-                return commit(connection)
+        def cut_commit(connection: DeadlineConnection, statements: Sequence[Statement], *hooks: Any) -> Any:
+            if not self.cut_commit or statements[-1] != COMMIT:
+                return exchange(connection, statements, *hooks)
             self.cut_commit = False
-            return self._cut(connection, "commit", lambda: commit(connection))
+            return self._cut(connection, "commit", lambda: exchange(connection, statements, *hooks))
 
-        with patch.multiple(DeadlineConnection, wait=cut_wait, commit=cut_commit):
+        with patch.multiple(DeadlineConnection, wait=cut_wait, exchange=cut_commit):
             yield
 
     def _cut(self, connection: DeadlineConnection, what: str, send: Callable[[], Value]) -> Value:

@@ -363,6 +363,8 @@ TARGETS = (
     Target(DOMAIN + "stopping_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "feature_models.py", (FEATURE_DECISIONS,)),
     Target(DOMAIN + "feature_rule.py", (VERDICTS, FEATURE_DECISIONS)),
+    Target(COMMANDS + "applicants.py", (FEATURE_DECISIONS,)),
+    Target(STORAGE + "relearning.py", ("tests/service/storage/test_relearning.py",)),
     Target(DOMAIN + "pooled_models.py", (POOLED,)),
     Target(DOMAIN + "pooled_tables.py", (POOLED,)),
     Target(DOMAIN + "merkle.py", ("tests/service/domain/test_merkle.py",)),

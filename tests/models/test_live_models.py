@@ -348,3 +348,17 @@ def test_portable_exponential_is_accurate() -> None:
         assert abs(mpmath.mpf(portable_exp(x)) / mpmath.exp(mpmath.mpf(x)) - 1) < 2.3e-16
     assert portable_exp(-800.0) == 0.0
     assert portable_exp(800.0) == math.inf
+
+
+def test_many_rows_are_encoded_as_one_by_one() -> None:
+    encoding = RowEncoding([*COLUMNS, FeatureColumn("age", required=True, maximum=120)])
+    people = [{**one, "age": 20 + i} for i, one in enumerate(applicants(40, seed=3))]
+    people += [{"age": 5.5}, {"age": 7, "income": None, "purpose": "boat"}, {"age": 8, "purpose": 3}]
+    assert encoding.rows(people).tobytes() == np.array([encoding.row(one) for one in people]).tobytes()
+    wrongs: list[dict[str, Any]] = [{}, {"age": math.nan}, {"age": 121}, {"age": 4, "income": -1.0}, {"age": True}]
+    for wrong in [*wrongs, {"age": 1, "size": 2}]:
+        with pytest.raises(InputError) as alone:
+            encoding.row(wrong)
+        with pytest.raises(InputError) as together:
+            encoding.rows([*people, wrong])
+        assert (str(alone.value), alone.value.field) == (str(together.value), together.value.field)

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from engines import Engine
+from lenience.service.domain.events import Learned, read
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.audit import audit
+from lenience.service.storage import schema
 from portfolios import import_rows, rows_of
 
 OLD = Path(__file__).parent / "old_logs"
@@ -53,3 +56,23 @@ def test_old_objectives_mean_what_they_meant(old: Engine) -> None:
     late = specification_of(old, "late")
     assert late.expiry_days == pytest.approx(3 * 365.25 * 0.5)
     assert [(one.problem.cost, one.problem.arrivals) for one in late.problems()] == [(0.8, 12.0), (0.6, 6.0)]
+
+
+def test_old_corrections_multiplied_the_likelihood_and_new_ones_are_learnt_again(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "old.db"
+    shutil.copy(OLD / "third.db", path)
+    engine = Engine(str(path))
+    before = engine.audit()
+    assert (before.findings, before.labels_not_recomputed) == ([], 2)
+    decision = engine.decide(None, policy="applicants", features={"income": 80})
+    engine.outcome(decision["id"], "success")
+    engine.decide(None, policy="applicants", features={"income": 20})
+    engine.correct(decision["id"], "failure")
+    assert audit(engine.store, before.heads).findings == []
+    with engine.store.read() as connection:
+        labels = connection.scalars(select(schema.event.c.body).where(schema.event.c.body.contains('"kind":"label"')))
+        corrections = [event for event in map(read, labels) if isinstance(event, Learned) and event.is_correction]
+    assert [event.relearnt for event in corrections] == [False, False, False, True]
+    engine.close()

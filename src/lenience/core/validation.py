@@ -53,6 +53,8 @@ def real(
         ...
     lenience.core.errors.InputError: cost must be a number strictly between 0 and 1, not 1.5
     """
+    if type(value) is float and above < value < below and least <= value <= most:
+        return value  # the usual case, without describing what is allowed
     allowed = _interval(above, below, least, most)
     result = number(field, value, allowed, label)
     if not (above < result < below and least <= result <= most):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -298,7 +299,47 @@ class RowEncoding:
             One row for each applicant.
         """
         people = applicant_list(applicants, [column.name for column in self.columns])
-        return np.array([self.row(each) for each in people]).reshape(len(people), self.width)
+        rows = self._columnwise(people) if len(people) > 1 else None
+        if rows is None:
+            rows = np.array([self.row(each) for each in people]).reshape(len(people), self.width)
+        return rows
+
+    def _columnwise(self, people: Sequence[Mapping[str, Any]]) -> NDArray[np.float64] | None:
+        """Return the rows of plain applicants, column by column, or None if one needs a closer look or is invalid."""
+        if not all(isinstance(each, dict) and self._names.issuperset(each) for each in people):
+            return None
+        out = np.zeros((len(people), self.width))
+        for column, start, stop in self.blocks:
+            values = [each.get(column.name) for each in people]
+            kinds = set(map(type, values))
+            if column.required and kinds & {NoneType, float} and any(map(is_missing, values)):
+                return None
+            if column.type == "category":
+                if not kinds <= {str, NoneType}:
+                    return None
+                positions = self._positions[column.name]
+                for row, value in zip(out, values, strict=True):
+                    position = -1 if value is None else positions.get(value)
+                    if position is None:
+                        row[-1] += 1.0
+                    elif position < 0:
+                        row[start:stop] = math.nan
+                    else:
+                        row[start + position] = 1.0
+                continue
+            if not kinds <= {float, int, NoneType}:
+                return None
+            try:
+                numbers = np.array(values, dtype=np.float64)
+            except OverflowError:
+                return None
+            known = numbers[~np.isnan(numbers)]
+            low = -math.inf if column.minimum is None else column.minimum
+            high = math.inf if column.maximum is None else column.maximum
+            if not (np.isfinite(known) & (known >= low) & (known <= high)).all():
+                return None
+            out[:, start] = numbers
+        return out
 
     def unseen(self, applicant: Mapping[str, Any]) -> list[str]:
         """Return the features of an applicant whose category is not declared.

@@ -12,7 +12,7 @@ from lenience import Delayed, Discounted, FeaturePolicy, InputError, Offer, Offe
 from lenience.models import BayesianLogistic, CalibratedScore, Cells, FeatureColumn
 from lenience.policies import Explanation, FeatureRule
 from lenience.policies.features.changed_answers import evidence_that_changes
-from lenience.policies.features.contributions import input_contributions
+from lenience.policies.features.contributions import Comparison
 
 COLUMNS = (
     FeatureColumn("income", minimum=0, unit="USD"),
@@ -249,7 +249,8 @@ def test_the_selection_index_is_divided_by_what_moves_it(policy: FeaturePolicy) 
         steps = np.diff(path, axis=0) * design.selection.weights
         np.add.at(expected, sources[first:end], (slopes[:, None] * steps).sum(axis=0) / len(R))
         np.add.at(expected, sources[first:end], effects[first:end] * (z[first:end] - r[first:end]) / len(R))
-    assert input_contributions(belief, z, R) == pytest.approx(expected, abs=1e-6)
+    compared = Comparison(belief, policy.transformer_.encoding, policy.reference_[:5])
+    assert compared.of_inputs(z) == pytest.approx(expected, abs=1e-6)
     assert np.abs(expected).max() > 0.1
 
 

@@ -7,6 +7,11 @@
 ``second.db`` was written before the log could hold imported decisions, open loans by age and interim statuses. It has a
 policy with offers, too.
 
+``third.db`` was written before corrections of labels with features were learnt again: its corrections have multiplied
+the likelihood. It has a policy that decides by features, and nothing else.
+
+    PYTHONPATH=tests python write_log.py third.db features
+
 Run it again in a later checkout (with another file name) before the stored forms change.
 """
 
@@ -60,5 +65,33 @@ def write_log(path: Path) -> None:
     engine.close()
 
 
+def write_features(path: Path) -> None:
+    """Write the database of a policy that decides by features, with corrections and erasures."""
+    chance = Random(1)
+    engine = Engine(str(path))
+    columns = [{"name": "income", "minimum": 0, "maximum": 100}]
+    engine.create(
+        name="applicants",
+        objective={"type": "discounted", "cost": 0.5, "discount": 0.99},
+        segments=[],
+        model={"type": "logistic", "columns": columns},
+    )
+    known: list[tuple[str, str]] = []
+    for i in range(30):
+        features = {"income": round(100 * chance.random(), 1)}
+        decision = engine.decide(None, policy="applicants", reference=f"applicant {i}", features=features)
+        if decision["decision"] == "accept" and i % 6 != 5:
+            outcome = "success" if chance.random() < 0.9 else "failure"
+            engine.outcome(decision["id"], outcome)
+            known.append((decision["id"], outcome))
+        if i in (9, 15, 22):
+            wrong, outcome = known[len(known) // 2]
+            engine.correct(wrong, "failure" if outcome == "success" else "success")
+        if i in (12, 20):
+            engine.erase(known[len(known) // 3][0])
+    assert engine.audit().findings == []
+    engine.close()
+
+
 if __name__ == "__main__":
-    write_log(Path(sys.argv[1]))
+    (write_features if "features" in sys.argv[2:] else write_log)(Path(sys.argv[1]))

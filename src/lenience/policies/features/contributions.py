@@ -12,95 +12,111 @@ not depend on the order in which features change. The result is the mean over th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lenience.models.feature_columns import RowEncoding
 from lenience.models.logistic_belief import LogisticBelief
 from lenience.models.logistic_design import LogisticDesign
+from lenience.models.selection import Selection
 from lenience.policies.features.decision import MOST_REASONS
 
 Rows = NDArray[np.float64]
 LEAST_GAP = 1e-12  # a smaller difference of the selection index is none
 
 
-def input_contributions(belief: LogisticBelief, z: Rows, R: Rows) -> Rows:
-    """Return what each input column adds to the mean log-odds at a design row, compared with reference design rows."""
-    design = belief.design
-    mean = belief.weights @ belief.means
-    sources = np.array(design.sources())
-    effect = mean * (z - R.mean(axis=0))
-    out = np.zeros(design.inputs)
-    own = sources >= 0
-    np.add.at(out, sources[own], effect[own])
-    if isinstance(design, LogisticDesign) and design.selection is not None:
-        out += _selected(design, mean, z, R, sources)
-    return out
+class Comparison:
+    """Compare applicants with reference rows, at what is known now. What all comparisons need is computed once.
 
-
-def _selected(design: LogisticDesign, mean: Rows, z: Rows, R: Rows, sources: NDArray[np.int64]) -> Rows:
-    """Divide the effect of the selection index among the input columns."""
-    out = np.zeros(design.inputs)
-    if design.selection is None:
-        return out
-    end = design.width - design.selection.width
-    steps = design.selection.weights * (z[design.first : end] - R[:, design.first : end])
-    gaps = steps.sum(axis=1)
-    moved = np.abs(gaps) > LEAST_GAP
-    effects = (z[end:] - R[moved, end:]) @ mean[end:]
-    shares = (steps[moved] * (effects / gaps[moved])[:, None]).sum(axis=0) / len(R)
-    np.add.at(out, sources[design.first : end], shares)
-    return out
-
-
-def feature_contributions(belief: LogisticBelief, encoding: RowEncoding, row: Rows, reference: Rows) -> Rows:
-    """Return what each declared feature adds to the mean log-odds of an encoded row, compared with encoded rows.
-
-    The count of unseen categories belongs to the features whose category is unseen in the row.
+    Parameters
+    ----------
+    belief
+        The belief about the coefficients.
+    encoding
+        The encoding of the rows.
+    reference
+        The encoded rows of those to compare with.
     """
-    return np.asarray(contributions_of_rows(belief, encoding, row[None], reference)[0])
 
+    def __init__(self, belief: LogisticBelief, encoding: RowEncoding, reference: Rows) -> None:
+        self.encoding = encoding
+        self._design = belief.design
+        self._mean = belief.weights @ belief.means
+        self._others = self._design.rows(reference)
+        self._centre = self._others.mean(axis=0)
+        sources = np.array(self._design.sources())
+        self._own = np.flatnonzero(sources >= 0)
+        self._sources = sources
+        self._own_sources = sources[self._own]
+        self._features = encoding.sources()
 
-def contributions_of_rows(belief: LogisticBelief, encoding: RowEncoding, rows: Rows, reference: Rows) -> Rows:
-    """Return what :func:`feature_contributions` returns for many rows, one line each."""
-    design = belief.design
-    designed, R = design.rows(rows), design.rows(reference)
-    return np.array(
-        [
-            _by_feature(encoding, row, input_contributions(belief, z, R))
-            for row, z in zip(rows, designed, strict=True)
-        ]
-    )  # fmt: skip
+    def of_inputs(self, z: Rows) -> Rows:
+        """Return what each input column adds to the mean log-odds at a design row."""
+        effect = self._mean * (z - self._centre)
+        out = _sums(self._own_sources, effect[self._own], self._design.inputs)
+        if isinstance(self._design, LogisticDesign) and self._design.selection is not None:
+            out += self._selected(self._design, self._design.selection, z)
+        return out
 
+    def _selected(self, design: LogisticDesign, selection: Selection, z: Rows) -> Rows:
+        """Divide the effect of the selection index among the input columns."""
+        end = design.width - selection.width
+        steps = selection.weights * (z[design.first : end] - self._others[:, design.first : end])
+        gaps = steps.sum(axis=1)
+        moved = np.abs(gaps) > LEAST_GAP
+        effects = (z[end:] - self._others[moved, end:]) @ self._mean[end:]
+        shares = (steps[moved] * (effects / gaps[moved])[:, None]).sum(axis=0) / len(self._others)
+        return _sums(self._sources[design.first : end], shares, design.inputs)
 
-def _by_feature(encoding: RowEncoding, row: Rows, of_inputs: Rows) -> Rows:
-    """Add up the contributions of the input columns by feature."""
-    out = np.zeros(len(encoding.columns))
-    for value, source in zip(of_inputs, encoding.sources(), strict=True):
-        if source >= 0:
-            out[source] += value
-            continue
+    def contributions(self, row: Rows) -> Rows:
+        """Return what each declared feature adds to the mean log-odds of an encoded row.
+
+        The count of unseen categories belongs to the features whose category is unseen in the row.
+        """
+        return np.asarray(self.of_rows(row[None])[0])
+
+    def of_rows(self, rows: Rows) -> Rows:
+        """Return the same for many encoded rows, one line each."""
+        designed = self._design.rows(rows)
+        return np.array([self._by_feature(row, self.of_inputs(z)) for row, z in zip(rows, designed, strict=True)])
+
+    def _by_feature(self, row: Rows, of_inputs: Rows) -> Rows:
+        """Add up the contributions of the input columns by feature."""
+        encoding = self.encoding
+        if not encoding.counts_unseen:
+            return _sums(self._features, of_inputs, len(encoding.columns))
+        out = _sums(self._features[:-1], of_inputs[:-1], len(encoding.columns))
         unseen = [
             i
             for i, block in enumerate(encoding.blocks)
             if block.column.type == "category" and (row[block.start : block.stop] == 0.0).all()
         ] or [i for i, column in enumerate(encoding.columns) if column.type == "category"]
-        out[unseen] += value / len(unseen)
-    return out
+        out[unseen] += of_inputs[-1] / len(unseen)
+        return out
+
+    def lowering(self, row: Rows) -> list[int]:
+        """Return the positions of the features that lower an encoded row most, at most four, the worst first."""
+        effects = self.contributions(row)
+        worst = np.argsort(effects, kind="stable")[:MOST_REASONS]
+        return [int(i) for i in worst if effects[i] < 0.0]
+
+    @classmethod
+    def with_accepted(
+        cls, belief: LogisticBelief, encoding: RowEncoding, reference: Rows, rates: Rows, cost: float
+    ) -> Comparison:
+        """Compare with the reference rows whose expected success, ``rates``, is above the break-even.
+
+        Those are the people who are accepted. If there are none, compare with all.
+        """
+        accepted = reference[rates > cost]
+        return cls(belief, encoding, accepted if len(accepted) else reference)
 
 
-def lowering_features(
-    belief: LogisticBelief, encoding: RowEncoding, row: Rows, reference: Rows, rates: Rows, cost: float
-) -> list[int]:
-    """Return the positions of the features that lower an encoded row most, at most four, the largest effect first.
-
-    The row is compared with the reference rows whose expected success, ``rates``, is above the break-even: those are
-    the people who are accepted. If there are none, it is compared with all.
-    """
-    accepted = reference[rates > cost]
-    effects = feature_contributions(belief, encoding, row, accepted if len(accepted) else reference)
-    worst = sorted(range(len(effects)), key=lambda i: float(effects[i]))[:MOST_REASONS]
-    return [i for i in worst if effects[i] < 0.0]
+def _sums(positions: Any, values: Rows, size: int) -> Rows:
+    """Return the sums of the values that have the same position."""
+    return np.asarray(np.bincount(positions, values, size), dtype=np.float64)
 
 
 def mean_log_odds(belief: LogisticBelief, rows: Rows) -> Rows:

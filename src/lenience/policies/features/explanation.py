@@ -28,7 +28,7 @@ from lenience.policies.features.changed_answers import (
     evidence_that_changes,
     feature_changes,
 )
-from lenience.policies.features.contributions import feature_contributions, lowering_features, mean_log_odds
+from lenience.policies.features.contributions import Comparison, mean_log_odds
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.policies.features.logistic_rule import LogisticRule
 
@@ -307,7 +307,7 @@ class Explainer:
             The applicant's value of each feature.
         """
         belief = self.rule.belief
-        effects = feature_contributions(belief, self.encoding, row, self.reference)
+        effects = Comparison(belief, self.encoding, self.reference).contributions(row)
         columns = self.encoding.columns
         order = sorted(range(len(columns)), key=lambda i: -abs(float(effects[i])))
         contributions = tuple(Contribution(columns[i].name, values[i], float(effects[i])) for i in order)
@@ -332,9 +332,10 @@ class Explainer:
             return (RejectionReason("limit_reached", None, text),)
         rates = self.rule.belief.beliefs(self.reference)[1]
         cost = decision.cost if isinstance(decision, OfferedDecision) else self.cost
+        compared = Comparison.with_accepted(self.rule.belief, self.encoding, self.reference, rates, cost)
         return tuple(
             RejectionReason("feature", column.name, self.wording.get(column.name, _reason(column, values[i])))
-            for i in lowering_features(self.rule.belief, self.encoding, row, self.reference, rates, cost)
+            for i in compared.lowering(row)
             for column in (self.encoding.columns[i],)
         )
 

@@ -27,7 +27,7 @@ from lenience.models.feature_columns import FeatureColumn
 from lenience.models.live_logistic import LiveLogistic
 from lenience.models.live_model import ApplicantBelief, StoredModel, checked_outcome
 from lenience.models.state_bytes import Array, invalid_state, pack, unpack
-from lenience.policies.features.contributions import contributions_of_rows, lowering_features, mean_log_odds
+from lenience.policies.features.contributions import Comparison, mean_log_odds
 from lenience.policies.features.decision import Decision
 from lenience.policies.features.explanation import Explainer, Explanation, remarks_on, summary
 from lenience.policies.features.logistic_rule import LogisticRule, decision_table
@@ -334,6 +334,30 @@ class FeatureRule(StoredModel):
             known = design.rows(waiting) if len(waiting) else np.empty((0, design.width))
         return self._rule.decide(rows, known, arrivals, drawn, brought)
 
+    def decide_each(self, rows: Rows, arrivals: NDArray[np.int64], offers: Any = None) -> list[Decision]:
+        """Decide encoded rows, each as if it came alone while nobody is pending, and without random acceptance.
+
+        It is one computation for all rows, and gives the same numbers as one call for each.
+
+        Parameters
+        ----------
+        rows : ndarray
+            Encoded rows.
+        arrivals : ndarray
+            How many were decided before each row.
+        offers : optional
+            What each row asks for, as in :meth:`decide_many`.
+
+        Returns
+        -------
+        list of Decision
+            One for each row. ``propensity`` is the probability of acceptance, and nobody is ``accepted``.
+        """
+        population = self.objective.offers
+        brought = None if population is None else OfferRows.of(offers, len(rows), population)
+        nobody = np.empty((0, self.model.knowledge.design.width))
+        return self._rule.decide_each(self._encoded(rows), nobody, arrivals, brought)
+
     def log_odds(self, rows: Rows) -> ReferenceLogOdds:
         """Return the log-odds of encoded rows by what is known now, to decide many times with the same rows pending.
 
@@ -395,38 +419,23 @@ class FeatureRule(StoredModel):
             row, decision, sentence, lambda rows: self._rule.accepts(rows, designed, arrivals, choice), values
         )
 
-    def reference_rates(self) -> Rows:
-        """Return the expected success of each reference row, for :meth:`lowered_by`. It holds until the next label.
-
-        Returns
-        -------
-        ndarray
-            One probability for each row.
-        """
-        return np.asarray(self._rule.belief.beliefs(self.reference)[1])
-
-    def lowered_by(self, row: Rows, cost: float, rates: Rows) -> list[str]:
-        """Return the features that speak most against an applicant: the columns of the reasons of :meth:`explain`.
-
-        It takes much less time than a whole explanation.
+    def comparison(self, cost: float) -> Comparison:
+        """Return what tells which features lower applicants most, compared with the reference rows that are accepted.
 
         Parameters
         ----------
-        row : ndarray
-            What :meth:`encode` returned.
         cost : float
-            The break-even. The applicant is compared with the reference rows above it.
-        rates : ndarray
-            What :meth:`reference_rates` returned.
+            The break-even. Applicants are compared with the reference rows above it.
 
         Returns
         -------
-        list of str
-            Their names, at most four, the largest effect first; empty if no feature lowers the expected success.
+        Comparison
+            It holds until the next label. Its ``lowering(row)`` gives the positions of the features, as the reasons of
+            :meth:`explain` have them, in much less time than a whole explanation.
         """
-        encoding = self.model.encoding
-        worst = lowering_features(self._rule.belief, encoding, row, self.reference, rates, cost)
-        return [encoding.columns[i].name for i in worst]
+        belief = self._rule.belief
+        rates = belief.beliefs(self.reference)[1]
+        return Comparison.with_accepted(belief, self.model.encoding, self.reference, rates, cost)
 
     def contributions(self, rows: Rows) -> tuple[Rows, Rows]:
         """Return what each feature adds to the mean log-odds of encoded rows, compared with the reference rows.
@@ -444,7 +453,7 @@ class FeatureRule(StoredModel):
             The mean log-odds of each applicant: those of the reference rows plus its contributions.
         """
         knowledge = self.model.knowledge
-        contributions = contributions_of_rows(knowledge, self.model.encoding, rows, self.reference)
+        contributions = Comparison(knowledge, self.model.encoding, self.reference).of_rows(rows)
         return contributions, mean_log_odds(knowledge, rows)
 
     def similar(self, applicant: Mapping[str, Any], others: Any) -> Rows:

@@ -121,10 +121,12 @@ class LogisticRule:
         rows: Rows,
         pending: Rows | ReferenceLogOdds,
         arrivals: NDArray[np.int64],
-        chances: Rows,
+        drawn: Rows | None,
         offers: OfferRows | None,
     ) -> list[Decision]:
-        """Decide rows in turn; ``arrivals`` says how many were decided before each."""
+        """Decide rows in turn; ``arrivals`` says how many were decided before each. Without a draw, each is alone."""
+        # With a random number of 1 nobody counts as accepted, so nobody is pending for those who come later.
+        chances = np.ones(len(rows)) if drawn is None else drawn
         room = self._room(pending, len(rows))
         waiting = len(room[1]) - len(rows)
         numbers = arrivals.tolist()
@@ -136,12 +138,15 @@ class LogisticRule:
         design = self.belief.design.rows(rows)
         if offers is not None:
             decided = self._limited_offers if self.late_limits and limits else self._offers
-            fields = decided(design, room, waiting, gammas, chances, offers, numbers[0])
+            fields = decided(design, room, waiting, gammas, chances, offers, numbers)
             return [
                 offered_decision(number, each, offers) for number, each in zip(numbers, fields.tolist(), strict=True)
             ]
-        if limits:
-            fields = self._limited(design, room, waiting, gammas, chances, numbers[0])
+        if limits and drawn is None:
+            alone = self._run(design, room, waiting, gammas, chances, limited=True).tolist()
+            fields = np.array([self._limit(one, number, 1.0) for one, number in zip(alone, numbers, strict=True)])
+        elif limits:
+            fields = self._limited(design, room, waiting, gammas, chances, numbers)
         else:
             fields = self._run(design, room, waiting, gammas, chances)[:, :7]
         return _decisions(numbers, fields)
@@ -162,15 +167,32 @@ class LogisticRule:
             project_rows(rows, self.belief.means, self.belief.covariances, m[:waiting], v[:waiting])
         return columns, m, v
 
+    def decide_each(
+        self, rows: Rows, pending: Rows, arrivals: NDArray[np.int64], offers: OfferRows | None = None
+    ) -> list[Decision]:
+        """Decide rows, each as if it came alone. Nobody is accepted at random: whoever calls it draws.
+
+        Parameters
+        ----------
+        rows
+            Rows of numbers.
+        pending
+            The design of the accepted rows without an outcome.
+        arrivals
+            How many were decided before each row.
+        offers
+            What each row asks for, if the objective has offers.
+        """
+        return self._decide(rows, pending, arrivals, None, offers)
+
     def accepts(self, rows: Rows, pending: Rows, arrivals: int, choice: OfferRows | None = None) -> NDArray[np.bool_]:
         """Return which rows would be accepted for certain, each as if alone and with the one choice of offers."""
-        # With a random number of 1 nobody counts as accepted, so nobody is pending for those who come later.
-        chances, offers = np.ones(len(rows)), None
+        offers = None
         if choice is not None:
             width = len(choice.amount)
             amounts, costs = np.tile(choice.amount, len(rows)), np.tile(choice.cost, len(rows))
             offers = OfferRows(amounts, costs, np.arange(len(rows) + 1) * width)
-        decisions = self._decide(rows, pending, np.full(len(rows), arrivals, dtype=np.int64), chances, offers)
+        decisions = self.decide_each(rows, pending, np.full(len(rows), arrivals, dtype=np.int64), offers)
         return np.array([decision.propensity >= 1.0 for decision in decisions], dtype=np.bool_)
 
     def _run(
@@ -219,21 +241,15 @@ class LogisticRule:
                 )  # fmt: skip
         return out
 
-    def _limited(self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, arrivals: int) -> Rows:
+    def _limited(
+        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, arrivals: list[int]
+    ) -> Rows:
         """Decide with exposure limits, which may need a solve for each row."""
         out = np.empty((len(design), 7))
-        limits = ExposureLimits(self.objective, self.table, self.exposure, arrivals)
         for i in range(len(design)):
             one = slice(i, i + 1)
-            _, counted, mean, n, discount, _, near, q, left, explored, worth = self._run(
-                design[one], pending, waiting, gammas[one], np.ones(1), limited=True
-            )[0].tolist()
-            if self.exposure is None:
-                # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
-                accept = counted >= 1.0 or limits.accept(mean, n, discount, q, left, worth, explored)
-            else:
-                accept = limits.accept(mean, n, discount, q, left, worth, near)
-            out[i] = limits.fields(accept, float(chances[i]), self.explore, mean, n, discount, left, worth, near)
+            fields = self._run(design[one], pending, waiting, gammas[one], np.ones(1), limited=True)[0].tolist()
+            out[i] = self._limit(fields, arrivals[i], float(chances[i]))
             if out[i, 0]:
                 self._await(design[one], pending, waiting)
                 waiting += 1
@@ -246,9 +262,21 @@ class LogisticRule:
         columns[:, waiting] = row[0]
         project_rows(row, self.belief.means, self.belief.covariances, m[here], v[here])
 
+    def _limit(self, fields: list[float], arrivals: int, chance: float) -> tuple[float, ...]:
+        """Apply exposure limits to the fields of a decided row."""
+        _, counted, mean, n, discount, _, near, q, left, explored, worth = fields
+        limits = ExposureLimits(self.objective, self.table, self.exposure, arrivals)
+        if self.exposure is None:
+            # Limits are optimal if the prior is right. If the truth is better than the prior, they are too tight.
+            accept = counted >= 1.0 or limits.accept(mean, n, discount, q, left, worth, explored)
+        else:
+            accept = limits.accept(mean, n, discount, q, left, worth, near)
+        return limits.fields(accept, chance, self.explore, mean, n, discount, left, worth, near)
+
     def _offers(
-        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows, arrivals: int
-    ) -> Rows:
+        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows,
+        arrivals: list[int],
+    ) -> Rows:  # fmt: skip
         """Decide offers without exposure limits."""
         unit = label_unit(self.objective)
         return self._run_offers(
@@ -256,13 +284,14 @@ class LogisticRule:
         )
 
     def _limited_offers(
-        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows, arrivals: int
-    ) -> Rows:
+        self, design: Rows, pending: Room, waiting: int, gammas: Rows, chances: Rows, offers: OfferRows,
+        arrivals: list[int],
+    ) -> Rows:  # fmt: skip
         """Decide offers with exposure limits, which may need a solve for each row."""
         out = np.empty((len(design), FIELDS + 1))
-        limits = ExposureLimits(self.objective, None, self.exposure, arrivals)
         room = np.empty((1, FIELDS + LATE_FIELDS))
         for i in range(len(design)):
+            limits = ExposureLimits(self.objective, None, self.exposure, arrivals[i])
             one, own = slice(i, i + 1), offers.take(i, i + 1)
             _, _, mean, n, discount, near, best, counted, q, stake, explored, alone = self._run_offers(
                 design[one], pending, waiting, gammas[one], np.ones(1), own, limits.unit, room

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
+from lenience.service.commands.applicants import Applicants
 from lenience.service.commands.evidence import counts_seen
 from lenience.service.commands.monitor import check_monitored
 from lenience.service.commands.open_loans import count_open_loans
@@ -22,16 +23,13 @@ from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, Ran
 from lenience.service.domain.chain import draw
 from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
-from lenience.service.domain.feature_models import Applicant, FeatureState, PendingApplicants
-from lenience.service.domain.feature_rule import NO_DRAW, decide_applicant, needs_features
 from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.monitored import MonitoredAttributes, strip_attributes
 from lenience.service.domain.offer_requests import OfferRequest
-from lenience.service.domain.overall import OverallUse, UseChange
+from lenience.service.domain.overall import UseChange
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule, Verdict, at_risk_after
-from lenience.service.domain.specification import ONLY_SEGMENT
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.ledger import Ledger
@@ -92,7 +90,7 @@ class Decide:
     _located: tuple[PolicyRecord, list[int]] | None = None  # the policy as last loaded, and the chain of each request
     _warnings: dict[int, list[str]] = field(default_factory=dict)  # by the position of a request
     _choices: list[tuple[Offer, ...]] = field(default_factory=list)  # the offers of each request
-    _rows: dict[int, Any] = field(default_factory=dict)  # the encoded features, by the position of a request
+    _rows: Any = None  # the encoded features of the requests, if the active version decides by features
     _monitored: dict[int, dict[str, str]] = field(default_factory=dict)  # by the position of a request
 
     @property
@@ -152,16 +150,20 @@ class Decide:
 
     def _tidy(self, record: PolicyRecord) -> None:
         """Strip white space from the values of categories before they are stored, and note unknown values."""
-        self._warnings = {}
+        self._warnings, self._rows = {}, None
         by_features = record.ruling().feature_model
         if by_features is not None:
-            for i, request in enumerate(self.requests):
-                if request.features is not None:
-                    try:
-                        self._rows[i] = by_features.encoding.row(request.features)
-                    except InputError as error:
-                        raise BadRequest.of(error) from None
-                    self._warnings[i] = by_features.warnings(request.features)
+            applicants = [request.features for request in self.requests]
+            if any(features is None for features in applicants):
+                return  # the request is rejected
+            try:
+                self._rows = by_features.encoding.rows(applicants)
+            except InputError as error:
+                raise BadRequest.of(error) from None
+            if by_features.encoding.counts_unseen:  # in the last column
+                for i, row in enumerate(self._rows):
+                    if row[-1] > 0:
+                        self._warnings[i] = by_features.warnings(applicants[i] or {})
             return
         features = record.ruling().specification.features
         if not features:
@@ -190,9 +192,11 @@ class Decide:
             count_open_loans(ledger, self.sender.actor, ledger.chains[one], [version, *record.shadows])
         answers: dict[int, DecisionAnswer] = {}
         order = self._order(ledger, version, chains)
+        features = [request.features for request in self.requests]
+        applicants = Applicants(ledger, record, features, self._choices, order, chains, self._rows)
         for i in order:
             chain = ledger.chains[chains[i]]
-            event, answer, personal = self._decide(ledger, record, version, chain, i)
+            event, answer, personal = self._decide(ledger, record, version, chain, i, applicants)
             answers[i] = answer
             if len(answers) == len(chains):  # the event that carries the receipt of the whole answer
                 accepted = sum(answer.decision == "accept" for answer in answers.values())
@@ -250,7 +254,13 @@ class Decide:
         return all(request.segment is None or request.segment in record.active.rules for request in self.requests)
 
     def _decide(
-        self, ledger: Ledger, record: PolicyRecord, version: Version, chain: ChainState, place: int
+        self,
+        ledger: Ledger,
+        record: PolicyRecord,
+        version: Version,
+        chain: ChainState,
+        place: int,
+        applicants: Applicants,
     ) -> tuple[Decided, DecisionAnswer, Personal | None]:
         assert chain.segment is not None
         request, warnings, choices = self.requests[place], self._warnings.get(place, []), self._choices[place]
@@ -265,9 +275,9 @@ class Decide:
         inputs = None if request.features is None else encoder.encode(request.features).decode()
         applicant = None
         if version.feature_model is not None:
-            verdict, applicant = self._decide_applicant(
-                *(ledger, record, version, chain, inputs, identity, choices, use, self._rows[place])
-            )
+            decided = applicants.decide(version, chain, place, identity, use)
+            assert decided is not None
+            verdict, applicant = decided
         else:
             verdict = self._after_ranking(rule, rule.decide(seen, chance, choices, use), place)
         shadows: tuple[Shadow, ...] = ()
@@ -276,7 +286,7 @@ class Decide:
                 [
                     shadow
                     for version_in_shadow in record.shadows
-                    if (shadow := self._shadow(ledger, record, version_in_shadow, chain, inputs, identity, choices))
+                    if (shadow := self._shadow(ledger, record, version_in_shadow, chain, place, identity, applicants))
                 ]
             )
         answer = decision_answer(
@@ -291,7 +301,7 @@ class Decide:
             choices,
             self._again,
             applicant,
-            self._lowered_by(ledger, record, version, verdict, place),
+            applicants.lowered_by(version, verdict, place),
         )
         personal = None
         if request.reference is not None or request.features is not None:
@@ -336,61 +346,22 @@ class Decide:
                 counts.at_risk = at_risk_after(counts.at_risk, verdict.offer.loss, counts.pending)
         return event, answer, personal
 
-    def _decide_applicant(
-        self,
-        ledger: Ledger,
-        record: PolicyRecord,
-        version: Version,
-        chain: ChainState,
-        inputs: str | None,
-        identity: str,
-        choices: tuple[Offer, ...],
-        use: OverallUse | None = None,
-        row: Any = None,
-    ) -> tuple[Verdict, Applicant]:
-        """Decide by the applicant's own features."""
-        model, state = version.feature_model, ledger.model_states(record).states[version.number]
-        assert model is not None
-        assert inputs is not None
-        assert isinstance(state, FeatureState)
-        rule = version.rules[ONLY_SEGMENT]
-        chance = draw(chain.head, identity) if rule.exploration_floor > 0 else NO_DRAW
-
-        def pending() -> PendingApplicants:
-            return ledger.pending_rows(chain, version)
-
-        encoded = model.row(inputs) if row is None else row
-        return decide_applicant(rule, model, state, encoded, pending, chain.counts, chance, choices, use)
-
-    def _lowered_by(
-        self, ledger: Ledger, record: PolicyRecord, version: Version, verdict: Verdict, place: int
-    ) -> dict[str, str]:
-        """Return the features that speak most against a rejected applicant, if the version decides by features."""
-        if version.feature_model is None or not needs_features(verdict):
-            return {}
-        state = ledger.model_states(record).states[version.number]
-        assert isinstance(state, FeatureState)
-        cost = version.rules[ONLY_SEGMENT].break_even if verdict.offer is None else verdict.offer.cost
-        return version.feature_model.lowered_by(state, self._rows[place], cost)
-
     def _shadow(
         self,
         ledger: Ledger,
         record: PolicyRecord,
         version: Version,
         chain: ChainState,
-        inputs: str | None,
+        place: int,
         identity: str,
-        choices: tuple[Offer, ...],
+        applicants: Applicants,
     ) -> Shadow | None:
         """Return what a shadow version would decide, or None if the request does not have what it needs."""
         assert chain.segment is not None
+        choices = self._choices[place]
         if version.feature_model is not None:
-            needs_offer = version.specification.objective.offers is not None
-            if not version.feature_model.accepts(inputs) or (needs_offer and not choices):
-                return None
-            verdict, applicant = self._decide_applicant(ledger, record, version, chain, inputs, identity, choices)
-            return Shadow(version.number, *verdict, None, applicant)
+            decided = applicants.decide(version, chain, place, identity)
+            return None if decided is None else Shadow(version.number, *decided[0], None, decided[1])
         if chain.segment not in version.rules or (version.rules[chain.segment].needs_offer and not choices):
             return None
         rule = version.rules[chain.segment]

@@ -224,7 +224,10 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
 class Learned(_Event, frozen=True, tag="label", kw_only=True):
     """A change of a segment's outcomes that live models have learnt (in the policy's chain).
 
-    ``states`` has the number of each version with such a model, and the digest of its state after this label.
+    ``states`` has the number of each version with such a model, and the digest of its state after this label. A
+    correction is ``relearnt`` if models with features have learnt everything since the wrong label again. Otherwise
+    they have multiplied the likelihood, as all corrections did before there was this field. ``revised`` has the stored
+    states in between that now have the right label: the version, the event after which it held, and its new digest.
     """
 
     decision: str
@@ -232,6 +235,13 @@ class Learned(_Event, frozen=True, tag="label", kw_only=True):
     successes: int = 0
     failures: int = 0
     states: tuple[tuple[int, str], ...] = ()
+    relearnt: bool = False
+    revised: tuple[tuple[int, int, str], ...] = ()
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether it replaces an earlier outcome."""
+        return self.successes * self.failures < 0
 
 
 class UseChanged(_Event, frozen=True, tag="use", kw_only=True):

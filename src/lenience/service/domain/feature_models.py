@@ -4,9 +4,12 @@ The state is what the model knows of its coefficients. It starts from the state 
 that was fitted to a history file, or from a prior. Labels teach it one at a time, in the order of the policy's own
 chain, as with :mod:`lenience.service.domain.pooled_models`.
 
-A correction turns a label that was learnt into its opposite. The log-likelihood of a label y at x is yη − log(1 + e^η)
-with η = xᵀβ, so the opposite label changes it by ±η, which is linear in β: the Gaussian belief moves, and its
-covariance stays. So a correction costs as much as a label, whatever its age, and needs nobody else's features.
+A correction turns a label that was learnt into its opposite. If the label is not too old, everything since is learnt
+again, from the stored state before it (:mod:`lenience.service.storage.relearning`): the model then knows what it would
+know if the label had been right at once. Otherwise, or if features that this needs were erased, the likelihood is
+multiplied. The log-likelihood of a label y at x is yη − log(1 + e^η) with η = xᵀβ, so the opposite label changes it by
+±η, which is linear in β: the Gaussian belief moves, and its covariance stays. That costs as much as a label and needs
+nobody else's features. It is coarse where few labels are known, and close where many are. The log says which was done.
 
 Features are personal data. They are stored beside the log and can be erased. A label of an applicant whose features
 were erased, and a correction of it, teach the model nothing.
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
     from lenience.core.objective import Objective
     from lenience.models.live_logistic import LiveLogistic
+    from lenience.policies.features.contributions import Comparison
     from lenience.policies.features.decision import Decision
     from lenience.policies.features.feature_rule import FeatureRule
     from lenience.policies.features.reference_set import ReferenceLogOdds
@@ -45,8 +49,10 @@ if TYPE_CHECKING:
 REFERENCE = 100  # rows that represent the population if none are given
 MOST_REFERENCE = 200
 STATE = 2_000_000  # letters of a state
+COMPARISONS = 32  # break-evens for which a state keeps what reasons need
 CLOSE = 1e-6  # relative: another machine may round a decision's numbers otherwise
 Value: TypeAlias = limits.FeatureValue | None
+FeatureValues: TypeAlias = Mapping[str, Value]
 Columns: TypeAlias = Annotated[list[FeatureColumn], Meta(max_length=limits.FEATURES)]
 ReferenceRows: TypeAlias = Annotated[
     list[dict[limits.FeatureName, Value]],
@@ -162,10 +168,18 @@ class FeatureState:
         """Return the SHA-256 of the whole state."""
         return self._digest
 
+    def comparison(self, cost: float) -> Comparison:
+        """Return the comparison with those who are accepted at a break-even. The last ones are kept."""
+        known = self._comparisons.get(cost)
+        if known is None:
+            if len(self._comparisons) >= COMPARISONS:
+                self._comparisons.clear()
+            known = self._comparisons[cost] = self.rule.comparison(cost)
+        return known
+
     @cached_property
-    def reference_rates(self) -> Rows:
-        """The expected success of the applicants that represent the population."""
-        return self.rule.reference_rates()
+    def _comparisons(self) -> dict[float, Comparison]:
+        return {}
 
     @cached_property
     def _digest(self) -> str:
@@ -248,15 +262,17 @@ class FeatureModel:
 
     def accepts(self, inputs: str | None) -> bool:
         """Return whether stored features are those that the model takes."""
-        if inputs is None:
-            return False
+        return inputs is not None and self.takes(msgspec.json.decode(inputs))
+
+    def takes(self, applicant: FeatureValues) -> bool:
+        """Return whether an applicant's features are those that the model takes."""
         try:
-            self.row(inputs)
+            self.encoding.row(applicant)
         except InputError:
             return False
         return True
 
-    def warnings(self, applicant: Mapping[str, Any]) -> list[str]:
+    def warnings(self, applicant: FeatureValues) -> list[str]:
         """Return a warning for each category that is not declared. It does not repeat the value."""
         try:
             unseen = self.encoding.unseen(applicant)
@@ -277,6 +293,17 @@ class FeatureModel:
             rule.observe_row(row, label.successes > 0)
         return FeatureState(rule, state.since)
 
+    def decide_each(
+        self, state: FeatureState, rows: Sequence[Rows], arrivals: Sequence[int], choices: Sequence[Sequence[Offer]]
+    ) -> list[Decision]:
+        """Decide applicants, each as if nobody were pending, without random acceptance; :meth:`decide` starts from it.
+
+        ``choices`` has the offers of which one can be made to each.
+        """
+        import numpy as np
+
+        return state.rule.decide_each(np.array(rows), np.array(arrivals, dtype=np.int64), self._menus(choices))
+
     def decide(
         self,
         state: FeatureState,
@@ -285,28 +312,39 @@ class FeatureModel:
         arrivals: int,
         chance: float,
         choices: Sequence[Offer],
+        alone: Decision | None = None,
     ) -> Decision:
         """Decide one applicant.
 
         Similar ones that are pending can only turn an acceptance below the break-even into a rejection. So ``pending``,
-        which returns their rows, is called only there.
+        which returns their rows, is called only there. ``alone`` is what :meth:`decide_each` returned, if it is known.
         """
         import numpy as np
 
-        from lenience.core.offers import Offers
-
-        offers: Any = None
-        if self.objective.offers is not None and choices:
-            offers = [Offers.menu([one.amount for one in choices], [one.cost for one in choices])]
-        one, chances = row[None], np.array([chance])
-        alone = state.rule.decide_many(one, offers, np.empty((0, self.encoding.width)), arrivals, chances)[0]
+        if alone is None:
+            alone = self.decide_each(state, [row], [arrivals], [choices])[0]
+        if chance < alone.propensity:
+            alone = msgspec.structs.replace(alone, accepted=True)
         cost = getattr(alone, "cost", self.objective.cost)
         if alone.propensity < 1.0 or alone.mean > cost:
             return alone
         waiting = pending()
         if not waiting.rows:
             return alone
-        return state.rule.decide_many(one, offers, self._log_odds(state, waiting), arrivals, chances)[0]
+        known, drawn = self._log_odds(state, waiting), np.array([chance])
+        return state.rule.decide_many(row[None], self._menus([choices]), known, arrivals, drawn)[0]
+
+    def _menus(self, choices: Sequence[Sequence[Offer]]) -> Any:
+        """Return the offers of applicants as the rule takes them, or None if it takes none."""
+        from lenience.core.offers import Offers
+
+        population = self.objective.offers
+        if population is None:
+            return None
+        return [  # who brings no offers has the choice that everybody has
+            Offers.menu([one.amount for one in menu], [one.cost for one in menu]) if menu else population
+            for menu in choices
+        ]
 
     def lowered_by(self, state: FeatureState, row: Rows, cost: float) -> dict[str, str]:
         """Return the features that speak most against an applicant, and the lender's sentence for each.
@@ -316,7 +354,7 @@ class FeatureModel:
         own = self.spec.reasons or {}
         return {
             name: own.get(name, f"The value of {name} lowers the expected success rate.")
-            for name in state.rule.lowered_by(row, cost, state.reference_rates)
+            for name in (self.encoding.columns[i].name for i in state.comparison(cost).lowering(row))
         }
 
     def _log_odds(self, state: FeatureState, pending: PendingApplicants) -> ReferenceLogOdds:

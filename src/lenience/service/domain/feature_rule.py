@@ -49,6 +49,7 @@ def decide_applicant(
     draw: float,
     choices: Sequence[Offer],
     use: OverallUse | None = None,
+    alone: Decision | None = None,
 ) -> tuple[Verdict, Applicant]:
     """Return the verdict on an applicant and what it rests on.
 
@@ -72,11 +73,14 @@ def decide_applicant(
         The offers of which one can be made. Without any, all offers of the version can be.
     use : OverallUse, optional
         What the policy has used, where it has limits over all segments.
+    alone : Decision, optional
+        What :meth:`FeatureModel.decide_each` returns for the applicant with all ``choices``, if it is known.
     """
     menu = choices or _own_menu(rule)
     fitting = _fitting(rule, counts, menu, use)
     some_fit = 0 < len(fitting) < len(menu)
-    decided = model.decide(state, row, pending, counts.arrivals, draw, fitting if some_fit else choices)
+    offered, known = (fitting, None) if some_fit else (choices, alone)
+    decided = model.decide(state, row, pending, counts.arrivals, draw, offered, known)
     applicant = Applicant(decided.n, decided.mean, decided.discount or 0.0, decided.pending or 0.0)
     verdict = _verdict(rule, model, decided, menu)
     horizon = model.objective.horizon

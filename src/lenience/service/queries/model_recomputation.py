@@ -2,13 +2,16 @@
 
 A label is learnt again from the applicant's features. If they were erased, the state that the erasure has stored takes
 the place of the result: its digest must be the one in the log. Such labels, and decisions that rest on erased features,
-are counted, because they cannot be recomputed.
+are counted, because they cannot be recomputed. So are corrections after which everything since the wrong label was
+learnt again (:mod:`lenience.service.storage.relearning`), if features of a label in between were erased.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -23,7 +26,9 @@ from lenience.service.domain.rule import Counts
 from lenience.service.domain.specification import ONLY_SEGMENT
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.storage import schema
+from lenience.service.storage.model_states import SNAPSHOT_EVERY
 from lenience.service.storage.policy_cache import ModelState, Version
+from lenience.service.storage.relearning import RELEARNT, UNUSABLE, Checkpoint, relearn
 
 AT_A_TIME = 2_000
 LIVE = ("shadow", "active")
@@ -89,6 +94,11 @@ class ModelRecomputation:
         default_factory=dict
     )  # digest and start, by version, event
     _since: dict[int, int] = field(default_factory=dict)  # the event from which a version learns
+    _chain: int = 0  # of the policy
+    _checkpoints: dict[int, list[Checkpoint]] = field(default_factory=dict)  # from which labels can be learnt again
+    _corrections: dict[int, list[tuple[int, int, dict[int, str]]]] = field(
+        default_factory=dict
+    )  # by version: event, event of the wrong label, and digests of the stored states that were revised
 
     def add(self, event: Event) -> None:
         """Add an event of the policy's chain, before the segments' events."""
@@ -148,6 +158,7 @@ class ModelRecomputation:
     def finish(self, connection: Connection, policy: int, chain: int, versions: Mapping[int, Version]) -> None:
         """Walk the policy's chain again: recompute each state, and compare it with what the log and the rows hold."""
         self._versions = versions
+        self._chain = chain
         self._models = {number: version.live for number, version in versions.items() if version.live is not None}
         self._uses.sort(key=lambda use: use.at)  # those of a segment stay in their order
         self._uses.reverse()
@@ -190,7 +201,54 @@ class ModelRecomputation:
             for number in list(self._states):
                 digest = stated.get(number, "")
                 self._digests[number, seq] = digest, self._since[number]
-                self._learn(connection, (policy, number, seq), where, label, digest, erased=erased)
+                place = (policy, number, seq)
+                if event.relearnt and self._relearns(number, label):
+                    self._relearn(connection, place, where, label.learnt_at or 0, event, digest)
+                else:
+                    self._learn(connection, place, where, label, digest, erased=erased)
+                self._keep(number, seq)
+
+    def _relearns(self, number: int, label: ModelLabel) -> bool:
+        """Return whether a version has learnt again what came after a label: it has features, and learnt the label."""
+        learnt_at = label.learnt_at or 0
+        return label.is_correction and self._models[number].by_features and learnt_at > self._since[number]
+
+    def _relearn(
+        self, connection: Connection, place: tuple[int, int, int], where: str, wrong: int, event: Learned, digest: str
+    ) -> None:
+        """Recompute the state of a version after a correction for which everything since was learnt again."""
+        _, number, seq = place
+        model = self._models[number]
+        assert isinstance(model, FeatureModel)
+        if seq - wrong > RELEARNT:
+            self._break(number, where, f"it learns labels again that are more than {RELEARNT:,} events old")
+        revised = {at: new for version, at, new in event.revised if version == number}
+        self._corrections.setdefault(number, []).append((seq, wrong, revised))
+        known = self._checkpoints.setdefault(number, [])
+        later = [one.seq for one in known if one.seq >= wrong]
+        start = next((one for one in reversed(known) if one.seq < wrong), None)
+        states = None
+        if start is not None:
+            states = relearn(connection, self._chain, number, model, start, seq, {*later, *revised})
+        if states is None:
+            self._take_stored(connection, place, model, digest)
+            return
+        self._checkpoints[number] = [one for one in known if one.seq < wrong]
+        for at in later:
+            self._checkpoints[number].append(Checkpoint(at, states[at], self._digests[number, at][0]))
+        self._states[number] = states[seq]
+        if states[seq].digest() != digest or any(states[at].digest() != new for at, new in revised.items()):
+            self._break(number, where, f"the model state of version {number} does not follow from the labels")
+
+    def _keep(self, number: int, seq: int) -> None:
+        """Keep a state now and then, from which labels can be learnt again."""
+        state = self._states[number]
+        known = self._checkpoints.setdefault(number, [])
+        if not isinstance(state, FeatureState) or (known and seq - known[-1].seq < SNAPSHOT_EVERY):
+            return
+        known.append(Checkpoint(seq, state, self._digests[number, seq][0]))
+        while len(known) > 1 and known[1].seq < seq - RELEARNT:
+            known.pop(0)
 
     def _learn(
         self,
@@ -207,8 +265,7 @@ class ModelRecomputation:
         model: Any = self._models[number]
         before: Any = self._states[number]
         if model.by_features and erased and (before is None or before.digest() != digest):
-            self.labels_not_recomputed += 1
-            self._states[number] = self._stored(connection, place, model, digest)
+            self._take_stored(connection, place, model, digest)
             return
         if before is None:
             self._break(number, where, f"the model state of version {number} before it was not stored")
@@ -218,6 +275,14 @@ class ModelRecomputation:
         self._states[number] = after
         if after.digest() != digest:
             self._break(number, where, f"the model state of version {number} does not follow from the labels")
+
+    def _take_stored(
+        self, connection: Connection, place: tuple[int, int, int], model: FeatureModel, digest: str
+    ) -> None:
+        """Take a stored state where features were erased. Nobody can learn again from a state before it."""
+        self.labels_not_recomputed += 1
+        self._states[place[1]] = self._stored(connection, place, model, digest)
+        self._checkpoints[place[1]] = []
 
     def _break(self, number: int, where: str, what: str) -> None:
         """Report the first state of a version that is wrong. All later ones follow from it."""
@@ -266,6 +331,8 @@ class ModelRecomputation:
             start = self._models[number].start(outcomes, seq)
             self._states[number], self._since[number] = start, seq
             self._digests[number, seq] = event.model or "", seq
+            self._checkpoints.pop(number, None)
+            self._keep(number, seq)
             if event.model is not None and start.digest() != event.model:
                 self.report(where, f"the model of version {number} starts from another state than it should")
 
@@ -378,6 +445,23 @@ class ModelRecomputation:
         row = connection.execute(query.where(chains.c.id == use.chain)).one()
         return genesis(row.name, row.segment)
 
+    def _is_revision(self, model: Any, row: Any, since: int) -> bool:
+        """Return whether a stored state has the revision that the log says: that of the last correction before it."""
+        expected: str | None = None
+        corrections = self._corrections.get(row.version, [])
+        for seq, wrong, revised in corrections[bisect_right(corrections, row.seq, key=itemgetter(0)) :]:
+            if seq - row.seq > RELEARNT:
+                break
+            if since < wrong <= row.seq:
+                expected = revised.get(row.seq, UNUSABLE)
+        if expected is None or expected == UNUSABLE or row.revised is None:
+            return bool(row.revised == expected)
+        try:
+            same = model.digest_of(str(row.revised)) == expected
+        except ValueError:
+            return False
+        return same and str(row.revised).startswith(f"{since}:")
+
     def _check_end(self) -> None:
         """Compare the last state of each model with the outcomes of the segments, so that no label is missing."""
         for number, state in self._states.items():
@@ -409,6 +493,8 @@ class ModelRecomputation:
                 right = False
             if not right:
                 self.report(where, "it differs from the digest in the log")
+            if not self._is_revision(model, row, since):
+                self.report(where, "its state with later corrections does not follow from the labels")
             if model is not None and row.kept != int(model.by_features):
                 self.report(where, "it is marked as another kind of state than it is")
         versions = {version for version, _ in stored}

@@ -5,24 +5,28 @@ are erased, the state after the label is stored instead: the auditor checks its 
 several erased labels in a row only the state after the last one is needed.
 
 The state after a label is computed from the stored state before it. One is stored every
-:data:`~lenience.service.storage.model_states.SNAPSHOT_EVERY` labels, so an erasure learns at most as many again.
+:data:`~lenience.service.storage.model_states.SNAPSHOT_EVERY` labels, so an erasure learns at most as many again. If
+a label before it was corrected since, later corrections cannot start from that state
+(:mod:`~lenience.service.storage.relearning`), and its row says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 
 from sqlalchemy import Connection, select
 
 from lenience.service.domain.events import Learned, read
 from lenience.service.domain.feature_models import FeatureModel, FeatureState
 from lenience.service.storage import schema
-from lenience.service.storage.model_states import policy_events, read_inputs, read_label, stored_state
+from lenience.service.storage.model_states import first_label, policy_events, read_inputs, read_label, stored_state
 from lenience.service.storage.policy_cache import PolicyCache
+from lenience.service.storage.relearning import UNUSABLE, is_outdated
 
 FEW = 10  # events that are read to find the next label
 
-StateRow = tuple[int, int, int, int, str]
+StateRow = tuple[int, int, int, int, str, str | None]
 
 
 def states_after_erased(
@@ -86,7 +90,8 @@ def _states(
             at, state = stored, model.restore(text)
         state = _learn_until(connection, (chain, number), model, state, (at, seq), without_features)
         at = seq
-        yield policy, number, seq, 1, state.encode()
+        outdated = is_outdated(connection, chain, state.since, seq, partial(first_label, connection, chain))
+        yield policy, number, seq, 1, state.encode(), UNUSABLE if outdated else None
 
 
 def _learn_until(

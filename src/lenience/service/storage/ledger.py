@@ -31,7 +31,7 @@ from lenience.service.domain.events import (
     read,
     write,
 )
-from lenience.service.domain.feature_models import PendingApplicants
+from lenience.service.domain.feature_models import FeatureModel, FeatureState, PendingApplicants
 from lenience.service.domain.monitored import NOTHING_MONITORED, MonitoredValues
 from lenience.service.domain.open_loans import decode_open_loans, encode_open_loans
 from lenience.service.domain.overall import OverallUse, UseChange
@@ -42,8 +42,24 @@ from lenience.service.storage import schema
 from lenience.service.storage.erased_labels import states_after_erased
 from lenience.service.storage.model_states import SNAPSHOT_EVERY, first_label, read_inputs, read_model_states
 from lenience.service.storage.monitored_rows import delete_monitored, monitored_rows, read_monitored
-from lenience.service.storage.policy_cache import ModelStates, PendingRows, PolicyCache, PolicyRecord, Version
+from lenience.service.storage.policy_cache import (
+    ModelState,
+    ModelStates,
+    PendingRows,
+    PolicyCache,
+    PolicyRecord,
+    Version,
+)
 from lenience.service.storage.references import referred
+from lenience.service.storage.relearning import (
+    RELEARNT,
+    Correction,
+    checkpoint_before,
+    relearn,
+    revise,
+    spread_out,
+    usable_places,
+)
 from lenience.service.storage.statements import Statement
 from lenience.service.storage.store import Store
 
@@ -290,9 +306,11 @@ class Ledger:
             return label
         inputs, learnt_at = self.inputs_of(state.id), None
         if label.is_correction and inputs is not None:
-            events = (read(text) for of, _, text, _, about in self._events if of == record.chain and about == state.id)
-            new = any(isinstance(event, Learned) and event.successes * event.failures == 0 for event in events)
-            learnt_at = 1 << 62 if new else first_label(self.connection, record.chain, state.id)
+            own = (
+                (seq, read(text)) for of, seq, text, _, about in self._events if (of, about) == (record.chain, state.id)
+            )
+            new = [seq for seq, event in own if isinstance(event, Learned) and not event.is_correction]
+            learnt_at = new[0] if new else first_label(self.connection, record.chain, state.id)
         return label._replace(inputs=inputs, learnt_at=learnt_at)
 
     def inputs_of(self, decision: str) -> str | None:
@@ -357,8 +375,9 @@ class Ledger:
         if record.id not in self._locked_models:  # other processes may have added labels before the lock
             known = read_model_states(self.connection, record, known)
             self._locked_models.add(record.id)
+        relearnt, revised = self._relearn(record, known, decision, label) if label.is_correction else ({}, ())
         after = {
-            number: model.learn(known.states[number], label)  # type: ignore[arg-type]
+            number: relearnt.get(number) or model.learn(known.states[number], label)  # type: ignore[arg-type]
             for number, model in record.learning.items()
         }
         event = Learned(
@@ -369,17 +388,59 @@ class Ledger:
             successes=label.successes,
             failures=label.failures,
             states=tuple((number, state.digest()) for number, state in sorted(after.items())),
+            relearnt=bool(relearnt),
+            revised=revised,
         )
         seq = self.append(chain, event)
         self.models[record.id] = ModelStates(record.revision, seq, after)
-        if seq // SNAPSHOT_EVERY > known.at // SNAPSHOT_EVERY:
-            for number, state in after.items():
+        due = seq // SNAPSHOT_EVERY > known.at // SNAPSHOT_EVERY
+        for number, state in after.items():
+            # Nobody can go on from an earlier state to one that was learnt again, so it is stored.
+            if due or number in relearnt:
                 by_features = record.learning[number].by_features
                 self.add_model_state(record.id, number, seq, state.encode(), kept=by_features)
 
+    def _relearn(
+        self, record: PolicyRecord, known: ModelStates, decision: str, label: ModelLabel
+    ) -> tuple[dict[int, FeatureState], tuple[tuple[int, int, str], ...]]:
+        """Learn again what came after a label that is corrected now. Return nothing if that cannot be.
+
+        Return the new states, and the digests of the stored states that were revised. Only models with features learn
+        again, and only those that have learnt the wrong label.
+        """
+        chain, wrong = self.chains[record.chain], label.learnt_at
+        models = {
+            number: model
+            for number, model in record.learning.items()
+            if isinstance(model, FeatureModel) and wrong is not None and wrong > _since(known.states[number])
+        }
+        if wrong is None or label.inputs is None or not models or chain.length + 1 - wrong > RELEARNT:
+            return {}, ()
+        self._write_rows()
+        erased = {state.id for state, _ in self._erased}
+        correction = Correction(decision, label.successes > 0)
+        learnt: dict[int, dict[int, FeatureState]] = {}
+        places = {number: usable_places(self.connection, record.id, number, wrong) for number in models}
+        for number, model in models.items():
+            start = checkpoint_before(self.connection, record.id, number, model, wrong)
+            if start is None or not model.accepts(label.inputs):
+                return {}, ()
+            some = spread_out(places[number], SNAPSHOT_EVERY)
+            states = relearn(*(self.connection, chain.id, number, model, start, chain.length, some, correction, erased))
+            if states is None:
+                return {}, ()
+            learnt[number] = states
+        after, revised = dict[int, FeatureState](), list[tuple[int, int, str]]()
+        for number, states in learnt.items():
+            after[number] = states[chain.length]
+            kept = {place: states[place] for place in spread_out(places[number], SNAPSHOT_EVERY)}
+            revise(self.store, self.connection, record.id, number, places[number], kept)
+            revised += [(number, place, state.digest()) for place, state in kept.items()]
+        return after, tuple(revised)
+
     def add_model_state(self, policy: int, version: int, seq: int, text: str, *, kept: bool) -> None:
         """Store the state of a version's model after an event of the policy's chain."""
-        self._snapshots.append((policy, version, seq, int(kept), text))
+        self._snapshots.append((policy, version, seq, int(kept), text, None))
 
     def publish(self) -> None:
         """Keep what the next transaction can use. Call it after the commit."""
@@ -485,6 +546,19 @@ class Ledger:
             if state.changed
         ]
 
+    def _write_rows(self) -> None:
+        """Write the events, decisions, personal data and model states so far, because they are read again."""
+        statements = self.store.statements
+        writes = [
+            *statements.insert(schema.event, self._events),
+            *statements.insert(schema.decision, self._decisions),
+            *statements.insert(schema.personal, self._personal),
+            *statements.insert(schema.model_state, self._new_snapshots()),
+        ]
+        self.store.run(self.connection, writes)
+        for rows in (self._events, self._decisions, self._personal, self._snapshots):
+            rows.clear()
+
     def _store_erased_states(self) -> None:
         """Store the model states that take the place of erased features."""
         by_policy: dict[int, set[str]] = {}
@@ -539,6 +613,12 @@ class Ledger:
             for part in _parts(seqs):
                 rows = (personal.c.chain_id == chain) & personal.c.seq.in_(part)
                 self.connection.execute(personal.delete().where(rows))
+
+
+def _since(state: ModelState) -> int:
+    """Return the event from which a model with features has learnt."""
+    assert isinstance(state, FeatureState)
+    return state.since
 
 
 def read_overall_use(connection: Connection, chain: int) -> OverallUse:

@@ -7,7 +7,7 @@ log; those that were erased are needed no more, because the erasure has stored t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -19,6 +19,7 @@ from lenience.service.storage.policy_cache import ModelState, ModelStates, Polic
 
 SNAPSHOT_EVERY = 1_000  # events of the policy's chain after which a state is stored: a start learns at most as many
 AT_A_TIME = 5_000
+INPUTS_AT_A_TIME = 500
 
 
 def read_model_states(connection: Connection, record: PolicyRecord, known: ModelStates | None) -> ModelStates:
@@ -53,7 +54,8 @@ def read_model_states(connection: Connection, record: PolicyRecord, known: Model
             label = read_label(connection, record.chain, event, needs_inputs=needs_inputs)
             for number, model in models.items():
                 if at > starts[number]:
-                    states[number] = model.learn(states[number], label)
+                    relearnt = state_at(connection, record.id, number, seq) if event.relearnt else None
+                    states[number] = model.learn(states[number], label) if relearnt is None else model.restore(relearnt)
     return ModelStates(record.revision, at, states)
 
 
@@ -89,13 +91,25 @@ def read_inputs(connection: Connection, decision: str) -> str | None:
     return connection.execute(query).scalar_one_or_none()
 
 
+def read_all_inputs(connection: Connection, decisions: Sequence[str]) -> dict[str, str]:
+    """Return the stored features of those decisions that have any, by decision."""
+    table, personal = schema.decision, schema.personal
+    place = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
+    query = select(table.c.id, personal.c.details).join(personal, place).where(personal.c.details.is_not(None))
+    inputs: dict[str, str] = {}
+    for start in range(0, len(decisions), INPUTS_AT_A_TIME):
+        some = table.c.id.in_(decisions[start : start + INPUTS_AT_A_TIME])
+        inputs.update((row[0], row[1]) for row in connection.execute(query.where(some)))
+    return inputs
+
+
 def first_label(connection: Connection, chain: int, decision: str) -> int | None:
     """Return where the first outcome of a decision was learnt, or None if it was not."""
     events = schema.event
     about = (events.c.about == decision) & (events.c.chain_id == chain)
     for row in connection.execute(select(events.c.seq, events.c.body).where(about).order_by(events.c.seq)):
         event = read(row.body)
-        if isinstance(event, Learned) and event.successes * event.failures == 0:
+        if isinstance(event, Learned) and not event.is_correction:
             return int(row.seq)
     return None
 
@@ -115,6 +129,13 @@ def last_state(connection: Connection, policy: int, version: int, until: int = 1
     query = select(table.c.seq, table.c.body).where(own).order_by(table.c.seq.desc()).limit(1)
     row = connection.execute(query).one_or_none()
     return None if row is None else (row.seq, row.body)
+
+
+def state_at(connection: Connection, policy: int, version: int, seq: int) -> str | None:
+    """Return the stored state of a version after exactly this event, or None."""
+    table = schema.model_state
+    own = (table.c.policy_id == policy) & (table.c.version == version) & (table.c.seq == seq)
+    return connection.execute(select(table.c.body).where(own)).scalar_one_or_none()
 
 
 def segment_outcomes(connection: Connection, policy: int) -> dict[str, tuple[int, int]]:

@@ -181,7 +181,8 @@ model_state = Table(
     Column("version", Integer, primary_key=True),
     Column("seq", BigInteger, primary_key=True),  # the event of the policy's chain after which the state holds
     Column("kept", SmallInteger, nullable=False),  # 1 if the audit needs it; otherwise a later state replaces it
-    Column("body", Text, nullable=False),
+    Column("body", Text, nullable=False),  # as the log has its digest
+    Column("revised", Text, nullable=True),  # with labels corrected that were learnt again since (relearning.py)
 )
 
 # The Merkle tree over the events of all chains (log_tree.py): the order of its leaves in runs of one chain, how much of

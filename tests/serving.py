@@ -146,7 +146,10 @@ class Served:
         self.url: str = json.loads(line)["url"]
         self.port = int(self.url.rsplit(":", 1)[1])
         with self.client() as client:  # it has said where it is, so it answers
-            assert client.ready(), f"the service is not ready:\n{self.logged()}"
+            until = time.monotonic() + 60  # a busy machine may need longer than /ready allows the database
+            while not (ready := client.ready()) and time.monotonic() < until:
+                time.sleep(0.1)
+            assert ready, f"the service is not ready:\n{self.logged()}"
 
     def client(self, key: str | None = None, retries: int = 0) -> Client:
         """A client, by default one that does not try again."""

@@ -8,6 +8,7 @@ import pytest
 
 from lenience import Belief, Delayed, Discounted, InputError, MixtureBelief, Offer, Offers, Segments
 from lenience.segments import capacity_bound, capacity_price
+from lenience.segments.capacity import _PricedSegment
 from lenience.solvers.offers.solve import solve_offers
 
 DISCOUNT, ROWS = 0.8, 50  # the rows beyond change values by less than 1e-8
@@ -295,3 +296,18 @@ def test_what_is_used_is_enclosed_closely(acceptances: float) -> None:
         assert result.used.lower > 0.97 * result.used.upper
     else:
         assert result.used.lower <= result.capacity * (1 + 1e-9)
+
+
+def test_prices_and_uses_of_a_segment() -> None:
+    menus = Offers.draw([Offers.menu([2, 8], [0.5, 0.75]), Offers.menu([4], [0.6])], share=[0.25, 0.75])
+    segment = _PricedSegment("a", Belief(2, 1), menus, (1.0, 4.0, 2.0), 0.75, 0.5)
+    assert segment.largest_price == pytest.approx(max(2 * 0.5 / 1, 8 * 0.25 / 4, 4 * 0.4 / 2))
+    assert segment.least_price == pytest.approx(-0.5 * min(2 * 0.5 / 1, 8 * 0.75 / 4, 4 * 0.6 / 2))
+    assert segment.everybody == pytest.approx(0.5 * (0.25 * 4 + 0.75 * 2) / 0.25)
+    used, amount = 0.25 * 4 + 0.75 * 2, 0.25 * 8 + 0.75 * 4
+    assert segment.break_even(0.3) == pytest.approx(menus.mean_cost + 0.3 * used / amount)
+    single = _PricedSegment("b", Belief(4, 3), Offers([10], [0.5]), (4.0,), 0.9, 0.5)
+    priced = Discounted(0.5 + 0.5 * 4 / 10, 0.9).enclose(Belief(4, 3), 1e-9)[0]
+    value = single.value(0.5, 1e-9)
+    assert (value.lower, value.upper) == pytest.approx((10 * priced.lower, 10 * priced.upper), abs=1e-6)
+    assert single.value(1.25, 1e-9).upper == 0.0  # a break-even of 1

@@ -12,10 +12,11 @@ from sqlalchemy import text
 from engines import Engine
 from lenience.core.errors import InputError
 from lenience.core.settings import CLOCK_STEP
-from lenience.service.domain.clock import GuardedClock, allowed_step, machine_time
+from lenience.service.domain.clock import GuardedClock, allowed_step, check_order, machine_time
 from lenience.service.http import service as running
 from lenience.service.http.service import Service
 from lenience.service.queries.audit import audit
+from rejections import rejected
 from serving import Postgres, sqlite_file
 
 SECOND = 1_000_000
@@ -149,3 +150,13 @@ def test_a_clock_that_differs_from_the_servers(postgres: Postgres, monkeypatch: 
     service = Service(database)
     service.writer.close()
     service.store.close()
+
+
+def test_a_time_on_the_same_day_is_not_before_it() -> None:
+    day = 86_400_000_000
+    check_order("outcome_at", 5 * day, 5 * day + day - 1, 10 * day)
+    check_order("outcome_at", 10 * day + 14 * 3_600_000_000, 0, 10 * day)  # a time zone may be ahead by 14 hours
+    with rejected("outcome_at"):
+        check_order("outcome_at", 5 * day - 1, 5 * day, 10 * day)
+    with rejected("outcome_at"):
+        check_order("outcome_at", 10 * day + 14 * 3_600_000_000 + 1, 0, 10 * day)

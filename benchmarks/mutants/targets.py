@@ -217,7 +217,10 @@ TARGETS = (
     Target(BELIEFS + "offer_baselines.py", (BASELINE_OFFERS, EXACT_OFFERS, "tests/analysis/test_evaluate_mixture.py")),
     Target(BELIEFS + "offer_exposure.py", (OFFER_POLICIES, LATE_OFFERS, LATE_OFFER_TABLES), skipped=OFFER_EFFORT),
     Target(BELIEFS + "offer_exposure_decisions.py", (OFFER_POLICIES, OFFER_BLOCKS), skipped=OFFER_EFFORT),
-    Target(BELIEFS + "estimated_labels.py", (OFFER_BLOCKS, LATE_OFFER_TABLES)),
+    Target(
+        BELIEFS + "estimated_labels.py",
+        ("tests/policies/beliefs/test_estimated_labels.py", OFFER_BLOCKS, LATE_OFFER_TABLES),
+    ),
     Target(BELIEFS + "estimated_offer_exposure.py", (OFFER_BLOCKS,)),
     Target(BELIEFS + "offers.py", (OFFER_POLICIES, OFFERS, OFFER_TABLES), skipped=OFFER_EFFORT),
     Target(
@@ -358,7 +361,7 @@ TARGETS = (
     Target(COMMANDS + "ranking.py", (DECIDING_OFFERS,)),
     Target(DOMAIN + "offer_requests.py", ("tests/service/domain/test_offer_requests.py", OFFER_RULES)),
     Target(DOMAIN + "offer_tables.py", (OFFER_TABLES, OFFER_RULES), skipped=frozenset({"VALUE_SECONDS"})),
-    Target(DOMAIN + "rule.py", (OFFER_RULES, RULES, OFFER_TABLES, OVERALL_COUNTERS)),
+    Target(DOMAIN + "rule.py", (OFFER_RULES, RULES, OFFER_TABLES, OVERALL_COUNTERS, OVERALL_LIMITS)),
     Target(DOMAIN + "solved_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "stopping_tables.py", (TABLE_DETAILS, TABLES, RULES), skipped=EFFORT),
     Target(DOMAIN + "feature_models.py", (FEATURE_DECISIONS,)),

@@ -86,6 +86,34 @@ def test_the_order_of_rows_does_not_matter(run: Run, loans: str, tmp_path: Path)
     assert fitted(run, loans, *options)["state_hash"] == fitted(run, other, *options)["state_hash"]
 
 
+@pytest.mark.parametrize("model", ["logistic", "calibrated"])
+def test_monitored_columns_are_measured_and_not_used(run: Run, tmp_path: Path, model: str) -> None:
+    lines = [{**line, "sex": ("f", "m", "")[i % 3]} for i, line in enumerate(rows()) if line["pd"]]
+    source = written(tmp_path / "loans.csv", lines)
+    options = ("--score", "pd") if model == "calibrated" else ("--category", "branch")
+    answer = fitted(run, source, "--model", model, *options, "--monitor", "sex")
+    [by_sex] = answer["monitored"]
+    women = [line for line in lines if line["sex"] == "f"]
+    group = next(one for one in by_sex["groups"] if one["name"] == "f")
+    assert group["counts"]["arrivals"] == len(women)
+    assert group["counts"]["successes"] == sum(line["repaid"] == "yes" for line in women)
+    assert group["acceptance"]["value"] == pytest.approx(np.mean([line["approved"] == "yes" for line in women]))
+    assert by_sex["unknown"]["arrivals"] == sum(line["sex"] == "" for line in lines)
+    assert "sex" not in [column["name"] for column in answer["columns"]]
+    if model == "logistic":
+        others = [{key: value for key, value in line.items() if key != "sex"} for line in lines]
+        plain = fitted(run, written(tmp_path / "plain.csv", others), "--model", model, *options)
+        assert plain["state_hash"] == answer["state_hash"]
+        code, _, err = run(
+            "fit", source, *COLUMNS, "--model", model, "--feature", "sex", "--feature", "income", "--monitor", "sex"
+        )
+        assert (code, "--decide-by-protected" in err) == (2, True)
+        code, out, _ = run("fit", source, *COLUMNS, "--model", model, *options, "--monitor", "sex")
+        assert (code, "Past decisions by sex" in out) == (0, True)
+        code, _, err = run("fit", source, *COLUMNS, "--model", model, "--monitor", "race")
+        assert (code, "race" in err) == (2, True)
+
+
 def test_a_score_is_calibrated(run: Run, tmp_path: Path) -> None:
     lines = [line for line in rows() if line["pd"]]
     source, path = written(tmp_path / "loans.csv", lines), tmp_path / "policy.json"

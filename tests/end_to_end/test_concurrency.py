@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
+from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import psutil
 import pytest
+from sqlalchemy import select
 
 from apart import awaited
-from serving import LATE, SPEC, Postgres, Served, audited, runs, serving, sqlite_file
+from lenience import Client
+from lenience.policies import FeatureRule
+from lenience.service.domain.events import Learned, read
+from lenience.service.storage import schema
+from lenience.service.storage.store import Store
+from serving import BY_FEATURES, LATE, SPEC, Postgres, Served, audited, runs, serving, sqlite_file
 
 CLIENTS = 200
+LABELS = int(os.environ.get("LABELS", "60"))  # applicants at once; the larger, the more labels race
 Call = tuple[str, Any, dict[str, str]]
 
 
@@ -136,6 +145,58 @@ def test_200_clients_at_once(addresses: tuple[str, list[str]]) -> None:
     report = audited(database)
     assert report["findings"] == []
     assert report["decisions"] == 2 * CLIENTS + CLIENTS + 1 + CLIENTS - 1 + 1
+
+
+def test_labels_of_many_clients_have_one_order(addresses: tuple[str, list[str]]) -> None:
+    """A policy by features on all processes: each outcome is learnt once, and all decide by the same state."""
+    database, urls = addresses
+    with Client(urls[0]) as client:
+        client.create_policy(BY_FEATURES)
+        client.activate("applicants")
+    slow = FeatureRule.from_state(b64decode(httpx.get(f"{urls[0]}/v1/policies/applicants/model").json()["state"]))
+
+    def send(path: str, bodies: list[Any]) -> list[Answered]:
+        return awaited(at_once(urls, [(path.format(body.pop("at", "")), body, {}) for body in bodies]))
+
+    people = [{"features": {"income": 20 + i % 80, "region": "north"}} for i in range(LABELS)]
+    made = [answer.json() for answer in send("/v1/policies/applicants/decisions", people)]
+    accepted = [one["id"] for one in made if one["decision"] == "accept"]
+    assert len(accepted) > LABELS // 10
+    # Each outcome is sent to all processes at once; then every third one is corrected, while others are decided.
+    reports = [{"at": one, "outcome": "success"} for one in accepted * 2]
+    answers = send("/v1/decisions/{}/outcome", reports)
+    assert sum(answer.json()["recorded"] for answer in answers) == len(accepted)
+    wrong = accepted[::3]
+    awaited(
+        at_once(
+            urls,
+            [(f"/v1/decisions/{one}/correction", {"outcome": "failure"}, {}) for one in wrong]
+            + [("/v1/policies/applicants/decisions", {"features": {"income": 50}}, {})] * 20,
+        )
+    )
+    states = [httpx.get(f"{url}/v1/policies/applicants/model").json() for url in urls for _ in range(2)]
+    assert len({state["digest"] for state in states}) == 1
+    rule = FeatureRule.from_state(b64decode(states[0]["state"]))
+    assert rule.labels == len(accepted), "no label was lost or learnt twice"
+    # The slow way: learn the labels again in the order of the log, each with its last outcome.
+    features = {one["id"]: person["features"] for one, person in zip(made, people, strict=True)}
+    for decision in labels_of(database):
+        slow.observe(features[decision], decision not in wrong)
+    assert slow.state_hash() == states[0]["digest"]
+    assert audited(database)["findings"] == []
+
+
+def labels_of(database: str) -> list[str]:
+    """The decisions of the labels in the order in which they were learnt."""
+    store = Store(database, reading=True)
+    events = schema.event
+    with store.read() as connection:
+        bodies = connection.scalars(
+            select(events.c.body).where(events.c.body.startswith('{"kind":"label"')).order_by(events.c.seq)
+        )
+        found = [event for event in map(read, bodies) if isinstance(event, Learned) and not event.is_correction]
+    store.close()
+    return [event.decision for event in found]
 
 
 def test_several_processes_on_one_port(postgres: Postgres) -> None:

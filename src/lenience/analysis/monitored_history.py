@@ -156,6 +156,52 @@ def monitor_columns(
     return results
 
 
+def monitor_rows(
+    attributes: Mapping[str, Sequence[str | None]],
+    cells: Sequence[str],
+    accepted: Sequence[bool],
+    outcomes: Sequence[float],
+) -> list[MonitoredGroups]:
+    """Measure the fairness of past decisions that are given one by one.
+
+    Parameters
+    ----------
+    attributes : mapping of str to sequence
+        The value of each attribute for each applicant; None if it is unknown.
+    cells : sequence of str
+        What stands for the segment of each applicant, e.g. a band of expected success.
+    accepted : sequence of bool
+        Who was accepted.
+    outcomes : sequence of float
+        1 for a success, 0 for a failure, NaN if it is not known.
+
+    Returns
+    -------
+    list of MonitoredGroups
+        The measures of each attribute, of each pair, and of all together.
+
+    Examples
+    --------
+    >>> sex = {"sex": ["f", "f", "m", None]}
+    >>> [by_sex] = monitor_rows(sex, ["low"] * 4, [True, False, True, True], [1.0, float("nan"), 0.0, 1.0])
+    >>> [(group.name, group.acceptance.value) for group in by_sex.groups]
+    [('f', 0.5), ('m', 1.0)]
+    """
+    results = []
+    for names in attribute_sets(list(attributes)):
+        counted: dict[tuple[str, str], list[int]] = {}
+        for values, cell, taken, outcome in zip(
+            zip(*(attributes[name] for name in names), strict=True), cells, accepted, outcomes, strict=True
+        ):
+            known = [value for value in values if value is not None]
+            group = JOINED.join(known) if len(known) == len(names) else UNKNOWN
+            counts = counted.setdefault((group, cell), [0, 0, 0, 0])
+            for i, counts_for in enumerate((True, taken, taken and outcome == 1.0, taken and outcome == 0.0)):
+                counts[i] += bool(counts_for)
+        results.append(measure_groups({key: GroupCounts(*counts) for key, counts in counted.items()}, names))
+    return results
+
+
 def monitored_fates(fates: Sequence[SegmentFate], cells: Cells) -> list[MonitoredFate]:
     """Compute exactly what the policies will do to groups that they do not look at.
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from lenience.cli.feature_options import TRUST
-from lenience.cli.monitored import check_protected
+from lenience.cli.monitored import check_protected, monitored_json, print_monitored
 from lenience.cli.options import bold, console, print_json, table, unit_of
 from lenience.cli.past import problems_of
 from lenience.cli.progress import announcing
@@ -20,7 +20,7 @@ UNUSED = {
     "time_column": "--time", "outcome_time_column": "--outcome-time", "maturing": "--maturing", "dates": "--dates",
     "connection": "--connection", "as_of": "--as-of", "maturity": "--maturity", "half_life": "--half-life",
     "price_bands": "--price-bands", "strict": "--strict", "group_columns": "--group", "truths": "--truths",
-    "doubt": "--doubt", "monitor": "--monitor",
+    "doubt": "--doubt",
 }  # fmt: skip
 
 
@@ -74,9 +74,17 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
             options["accepted_value"],
             options["rejected_value"],
             options["sheet"],
+            options["monitor"],
         )
     rule = fitted.policy.to_rule()
-    check_protected("--feature", [column.name for column in rule.columns], (), options["decide_by_protected"])
+    names = [column.name for column in rule.columns]
+    check_protected("--feature", names, options["monitor"], options["decide_by_protected"])
+    monitored = []
+    if fitted.monitored is not None:
+        from lenience.analysis.monitored_history import monitor_rows
+
+        past = fitted.monitored
+        monitored = monitor_rows(past.attributes, past.bands, past.accepted.tolist(), past.outcomes.tolist())
     output = options["output"]
     if output is not None:
         fitted.policy.save(output)
@@ -95,6 +103,7 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
                 "bands": [band._asdict() for band in fitted.bands],
                 "state_hash": rule.state_hash(),
                 "output": output,
+                "monitored": monitored_json(monitored),
             }
         )
         return
@@ -114,3 +123,4 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
         out.print("Add --output policy.json to write the policy to a file.")
     else:
         out.print(bold("Written:"), f" {output}, with {counted(rule.labels, 'outcome')} learnt.", sep="")
+    print_monitored(monitored)

@@ -699,6 +699,37 @@ class Client:
         body = {"monitored": dict(mapped("monitored", monitored, MONITORED))}
         return self._post(f"/v1/decisions/{_part('decision', decision)}/monitored", body, idempotency_key)
 
+    def monitor_batch(
+        self,
+        decisions: Mapping[str, Mapping[str, str | None]],
+        *,
+        by_reference: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Json:
+        """Add or correct the monitored attributes of several decisions.
+
+        Parameters
+        ----------
+        decisions : mapping of str to mapping
+            The attributes by decision id, e.g. ``{"0190…": {"sex": "f"}}``. None removes an attribute.
+        by_reference : bool, default False
+            Whether the keys of ``decisions`` are references given to :meth:`decide` instead of ids.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            For how many decisions attributes were recorded now, how many had them before, and the problems.
+        """
+        several = mapped("decisions", decisions, "a mapping of decisions to attributes")
+        which = "reference" if by_reference else "id"
+        items = [
+            {which: decision, "monitored": dict(mapped("monitored", attributes, MONITORED))}
+            for decision, attributes in several.items()
+        ]
+        return self._post("/v1/monitored/batch", {"decisions": items}, idempotency_key)
+
     def correct(self, decision: str, outcome: Outcome) -> Json:
         """Replace an outcome that was wrong.
 

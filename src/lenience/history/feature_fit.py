@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import counted
+from lenience.core.formatting import counted, even_percent
 from lenience.core.objective import Objective
 from lenience.files.columns import read_columns
 from lenience.files.economics import Economics
@@ -55,6 +56,27 @@ class Band(NamedTuple):
     observed: float
 
 
+class MonitoredRows(NamedTuple):
+    """Attributes of past applicants that the policy does not look at.
+
+    Parameters
+    ----------
+    attributes
+        The value of each attribute for each applicant; None if it is unknown.
+    bands
+        The band of expected success that each applicant is in, in words.
+    accepted
+        Who was accepted.
+    outcomes
+        1 for a success, 0 for a failure, NaN if it is not known.
+    """
+
+    attributes: Mapping[str, Sequence[str | None]]
+    bands: Sequence[str]
+    accepted: NDArray[np.bool_]
+    outcomes: NDArray[np.float64]
+
+
 class FeatureFit(NamedTuple):
     """A policy that learnt from past decisions, and what was read.
 
@@ -72,6 +94,8 @@ class FeatureFit(NamedTuple):
         Expected and observed success by band of expected success.
     accepted_now
         The share of the applicants (of a sample) who would be accepted now.
+    monitored
+        The attributes that are monitored, if there are any.
     """
 
     policy: FeaturePolicy
@@ -82,6 +106,7 @@ class FeatureFit(NamedTuple):
     notes: tuple[str, ...]
     bands: tuple[Band, ...]
     accepted_now: float
+    monitored: MonitoredRows | None = None
 
     def describe(self) -> str:
         """Return what was read, in sentences."""
@@ -119,6 +144,7 @@ def fit_features(
     accepted_values: Words = None,
     rejected_values: Words = None,
     sheet: str | None = None,
+    monitor: Sequence[str] = (),
 ) -> FeatureFit:
     """Fit a policy with features to a file of past decisions.
 
@@ -156,6 +182,8 @@ def fit_features(
         Values of ``accepted``, in addition to the usual words.
     sheet
         The sheet of an Excel file.
+    monitor
+        Columns that fairness is measured by, e.g. sex. They are no features unless they are named as such.
 
     Returns
     -------
@@ -182,7 +210,8 @@ def fit_features(
         table, outcome, accepted, OutcomeWords.of(success, failure, pending), accepted_values, rejected_values
     )
     priced = [name for name in _named(economics) if name in table]
-    chosen, left_out = _chosen(table, features, categories, score, [outcome, accepted, *priced])
+    attributes = {name: _texts(column_of(table, name)) for name in monitor}
+    chosen, left_out = _chosen(table, features, categories, score, [outcome, accepted, *priced, *monitor])
     people = _applicants(table, chosen, categories)
     columns = _declared(people, chosen, categories, score, score_scale)
     offers: Any = None
@@ -200,9 +229,11 @@ def fit_features(
     some = order[:SAMPLE]
     sampled = None if offers is None else tuple(each[some] for each in offers)
     now = policy.accepts([people[i] for i in some], sampled)
+    expected = policy.model_.beliefs(encoded)[1]
+    monitored = MonitoredRows(attributes, _band_names(expected), taken, y) if attributes else None
     return FeatureFit(
         policy, len(y), int(taken.sum()), int(known.sum()), left_out, tuple(notes),
-        _bands(policy.model_.beliefs(encoded[known])[1], y[known]), float(now.mean()),
+        _bands(expected[known], y[known]), float(now.mean()), monitored,
     )  # fmt: skip
 
 
@@ -307,6 +338,25 @@ def _declared(
         low, high = (None, None) if scale == "points" else (0.0, 1.0)
         columns[score] = FeatureColumn(score, minimum=low, maximum=high, required=True)
     return [columns[name] for name in chosen]
+
+
+def _texts(values: Sequence[Any]) -> list[str | None]:
+    """Return the values of an attribute as texts, None where it is unknown."""
+    return [None if is_missing(value) else str(value).strip() for value in values]
+
+
+def _band_names(expected: NDArray[np.float64]) -> list[str]:
+    """Return for each applicant the band of expected success that it is in; bands have equal numbers of applicants.
+
+    >>> _band_names(np.array([0.1, 0.9, 0.2, 0.8, 0.5]))[:2]
+    ['expected success up to 18%', 'expected success above 82%']
+    """
+    edges = np.unique(np.quantile(expected, np.linspace(0.0, 1.0, BANDS + 1)[1:-1]))
+    shown = [even_percent(float(edge), 0) for edge in edges]
+    names = [f"expected success up to {shown[0]}"]
+    names += [f"expected success from {low} to {high}" for low, high in pairwise(shown)]
+    names.append(f"expected success above {shown[-1]}")
+    return [names[int(i)] for i in np.searchsorted(edges, expected)]
 
 
 def _bands(mean: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[Band, ...]:

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from engines import Engine
+from lenience import InputError
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.monitor import MonitorMany
+from lenience.service.domain.monitored import MonitoredItem
 from lenience.service.domain.problems import BadRequest, NotFound
 from lenience.service.domain.receipts import make_sender
 from lenience.service.storage import schema
@@ -218,3 +221,43 @@ def test_erased_values_are_in_no_file(tmp_path: Path) -> None:
     assert files == []
     assert engine.audit().whole
     engine.close()
+
+
+def test_many_decisions_get_attributes_at_once(engine: Engine) -> None:
+    engine.create()
+    ids = [engine.decide("young", reference=f"R-{i}")["id"] for i in range(3)]
+    twice = [engine.decide("old", reference="R-twice")["id"] for _ in range(2)]
+
+    def send(*items: dict[str, Any], key: str | None = None) -> dict[str, Any]:
+        asked = [MonitoredItem(**item) for item in items]
+        return engine.call(MonitorMany(make_sender("tester", key, "", asked, secret=True), asked))
+
+    items: list[dict[str, Any]] = [
+        {"id": ids[0], "monitored": {"sex": " f"}},
+        {"reference": "R-1", "monitored": {"sex": "m", "age_band": "18-34"}},
+        {"id": ids[0], "monitored": {"race": "x"}},
+        {"id": ids[1], "monitored": {"age_band": None}},
+        {"id": "no such decision", "monitored": {"sex": "f"}},
+        {"reference": "R-twice", "monitored": {"sex": "f"}},
+        {"reference": "nobody's", "monitored": {"sex": "f"}},
+        {"id": ids[2], "monitored": {"sex": " "}},
+    ]
+    answer = send(*items, key="once")
+    assert (answer["recorded"], answer["repeated"]) == (4, 0)
+    assert [(one["position"], one["status"]) for one in answer["problems"]] == [(4, 404), (5, 409), (6, 404), (7, 400)]
+    assert [engine.queries.decision(one).monitored for one in ids] == [{"race": "x", "sex": "f"}, {"sex": "m"}, {}]
+    assert send(*items, key="once") == answer
+    assert send(*items[:2])["recorded"] == 1, "the second one has an age band again"
+    assert send(items[0], key="again")["repeated"] == 1
+    with pytest.raises(NotFound):
+        send({"id": "no such decision", "monitored": {"sex": "f"}})
+    assert engine.queries.decision(twice[0]).monitored == {}
+    engine.erase(ids[0])
+    assert engine.audit().findings == []
+
+
+def test_many_items_name_one_decision_each() -> None:
+    for wrong in ({}, {"id": "a", "reference": "b"}):
+        with pytest.raises(InputError) as error:
+            MonitoredItem(**wrong, monitored={"sex": "f"})
+        assert error.value.code == "missing"

@@ -15,6 +15,7 @@ from msgspec import Meta
 from lenience.core.errors import InputError
 from lenience.core.protected_attributes import same_attribute
 from lenience.core.request_limits import MONITORED_ATTRIBUTES, PLAIN_TEXT
+from lenience.service.domain import limits
 from lenience.service.domain.chain import commitment
 from lenience.service.domain.identity import random_hex
 
@@ -38,6 +39,27 @@ class MonitoredRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     monitored: Annotated[
         dict[AttributeName, AttributeValue | None], Meta(min_length=1, max_length=MONITORED_ATTRIBUTES)
     ]
+
+
+class MonitoredItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Attributes to add or to correct, for the decision with this id or the one decision with this reference."""
+
+    id: Annotated[str, Meta(max_length=limits.DECISION, pattern=limits.PLAIN)] | None = None
+    reference: limits.Reference | None = None
+    monitored: Annotated[
+        dict[AttributeName, AttributeValue | None], Meta(min_length=1, max_length=MONITORED_ATTRIBUTES)
+    ]
+
+    def __post_init__(self) -> None:
+        if (self.id is None) == (self.reference is None):
+            fields = ("id", "reference")
+            raise InputError.because("must be given", fields, label="either id or reference", code="missing")
+
+
+class MonitoredBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Attributes of several decisions."""
+
+    decisions: Annotated[list[MonitoredItem], Meta(min_length=1, max_length=limits.BATCH)]
 
 
 class MonitoredValues(NamedTuple):

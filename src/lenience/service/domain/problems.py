@@ -172,6 +172,19 @@ def unknown_decision(identity: str) -> NotFound:
     return NotFound(detail, code=UNKNOWN_DECISION, field="id")
 
 
+def not_one_decision(decisions: Sequence[str]) -> NotFound | Conflict:
+    """Return the problem for a reference that no decision has, or that several have.
+
+    >>> not_one_decision([]).detail
+    'no decision has this reference'
+    """
+    if not decisions:
+        return NotFound("no decision has this reference", code=UNKNOWN_REFERENCE, field="reference")
+    some = ", ".join(decisions[:3]) + (", …" if len(decisions) > 3 else "")
+    detail = f"{len(decisions)} decisions have this reference: give their ids ({some})"
+    return Conflict(detail, code=AMBIGUOUS_REFERENCE, field="reference")
+
+
 def not_one(accepted: Sequence[str]) -> NotFound | Conflict:
     """Return the problem for a reference that no accepted decision has, or that several have.
 

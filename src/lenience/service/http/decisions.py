@@ -16,7 +16,7 @@ from litestar.response import Stream
 from lenience.core.errors import InputError
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import BatchRequest, Decide, DecisionRequest
-from lenience.service.commands.monitor import Monitor
+from lenience.service.commands.monitor import Monitor, MonitorMany
 from lenience.service.commands.outcomes import (
     Change,
     CorrectionRequest,
@@ -42,7 +42,7 @@ from lenience.service.domain.answers import (
     WaitingPage,
 )
 from lenience.service.domain.clock import read_time
-from lenience.service.domain.monitored import MonitoredRequest
+from lenience.service.domain.monitored import MonitoredBatch, MonitoredRequest
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.http.bodies import explain, join_sentences, require_empty_body
@@ -189,6 +189,19 @@ async def monitor(
     path = f"POST /v1/decisions/{identity}/monitored"
     sent_by = make_sender(request.auth, idempotency_key, path, data, secret=True)
     return answered(await request.app.state.service.perform(Monitor(sent_by, identity, dict(data.monitored))))
+
+
+@changing("/monitored/batch", "outcome", "outcomes")
+async def monitor_batch(
+    data: JSONBody[MonitoredBatch], request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomesAnswer]:
+    """Add or correct the monitored attributes of several decisions, which may arrive later than the decisions.
+
+    Entries that cannot be recorded are reported and do not affect the others. If an entry cannot be read, nothing is
+    recorded and the response names every such entry.
+    """
+    sent_by = make_sender(request.auth, idempotency_key, "POST /v1/monitored/batch", data, secret=True)
+    return answered(await request.app.state.service.perform(MonitorMany(sent_by, data.decisions)))
 
 
 @changing("/decisions/{identity:str}/erasure", "admin", "outcomes")
@@ -406,6 +419,7 @@ HANDLERS = [
     give_up,
     override,
     monitor,
+    monitor_batch,
     erase,
     record_outcomes,
     import_outcomes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("lenience")
+
+# Tables are shared between the workers, and none is left in the user's own folder.
+os.environ["LENIENCE_CACHE"] = str(Path(tempfile.gettempdir()) / f"lenience-tables-of-tests-{os.getuid()}")
 
 
 def pytest_sessionstart() -> None:

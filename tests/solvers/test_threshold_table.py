@@ -16,6 +16,7 @@ from lenience.solvers.stopping.leniency_curve import (
 )
 from lenience.solvers.stopping.solve import DiscountedProblem, discounted_seconds, look_ahead_within
 from lenience.solvers.stopping.threshold import enclose_threshold, estimate_threshold, threshold_curve
+from lenience.solvers.stopping.threshold_column import thresholds_at
 from lenience.solvers.stopping.threshold_table import LARGEST, SMALLEST, look_up, measured_error, threshold_table
 from oracles import continuation
 
@@ -78,14 +79,35 @@ def test_beyond_the_table_a_straight_line_is_near() -> None:
     assert beyond == pytest.approx(proved, abs=0.02 * (0.8 - proved))
 
 
-def test_one_table_serves_smaller_discounts() -> None:
+def test_a_table_does_not_depend_on_the_tables_before_it() -> None:
     smaller = threshold_table(0.61, 0.95)
-    assert threshold_table(0.61, 0.5) is smaller
     larger = threshold_table(0.61, 0.98)
     assert larger.f.shape[1] > smaller.f.shape[1]
-    assert threshold_table(0.61, 0.9) is larger
+    assert threshold_table(0.61, 0.5) is threshold_table(0.61, 0.9)
+    assert threshold_table(0.61, 0.95) is smaller
     for table in (smaller, larger):
         assert float(table.threshold(3, 0.9)) == pytest.approx(slow_threshold(0.61, 0.9, 3.0), rel=2e-3)
+
+
+@pytest.mark.parametrize("cost", [0.05, 0.5, 0.8, 0.97])
+@pytest.mark.parametrize("discount", [0.02, 0.6, 0.97, 0.999])
+def test_thresholds_from_one_pass_are_near_certified_ones(cost: float, discount: float) -> None:
+    sizes = np.array([0.05, 0.8, 7.3, 60.0, 1000.5, 2e4])
+    for n, quick in zip(sizes, thresholds_at(cost, discount, sizes), strict=True):
+        scale = min(quick, cost - quick)
+        proved = enclose_threshold(DiscountedProblem(cost, discount), float(n), 1e-4 * scale, float(quick))
+        assert abs(quick - proved.midpoint) < 4e-4 * scale, n
+
+
+def test_thresholds_near_a_discount_of_1() -> None:
+    """At γ = 0.99999 a certified threshold takes seconds, so that one must do."""
+    n, cost = 3000.0, 0.8
+    (quick,) = thresholds_at(cost, 0.9999, np.array([n]))
+    proved = enclose_threshold(DiscountedProblem(cost, 0.9999), n, 1e-3 * (cost - quick), float(quick)).midpoint
+    assert quick == pytest.approx(proved, abs=1.5e-3 * (cost - proved))
+    # With many observations the leniency depends on n(1 − γ) alone, times a standard deviation.
+    tenfold = thresholds_at(cost, 0.99999, np.array([10.0 * n]))[0]
+    assert (cost - tenfold) * math.sqrt(10.0) == pytest.approx(cost - quick, rel=0.02)
 
 
 @pytest.mark.parametrize(("cost", "discount"), [(0.0, 0.9), (1.0, 0.9), (0.5, 1.0), (0.5, -0.1)])

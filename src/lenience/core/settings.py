@@ -13,6 +13,7 @@ FOUR_EYES = "LENIENCE_FOUR_EYES"
 OPENID = "LENIENCE_OIDC"
 OPENID_SECRET = "LENIENCE_OIDC_CLIENT_SECRET"
 ALLOW_FSYNC_OFF = "LENIENCE_ALLOW_FSYNC_OFF"
+CACHE = "LENIENCE_CACHE"
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -36,6 +37,8 @@ OWN = {
     OPENID: "A TOML file with the settings for sign-in with OpenID Connect. `lenience serve --oidc` sets it for the "
     "processes it starts.",
     OPENID_SECRET: "The client secret for sign-in with OpenID Connect. The file may name a file with it instead.",
+    CACHE: "The folder that keeps tables for decisions with features, so that the next process need not compute them; "
+    "`off` keeps none. By default `lenience` in the user's cache folder. A damaged file is computed again.",
     ALLOW_FSYNC_OFF: "`1` lets the service use a PostgreSQL server with `fsync = off`. Only for tests: such a server "
     "loses decisions when its machine crashes.",
 }

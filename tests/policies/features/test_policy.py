@@ -408,6 +408,17 @@ def test_a_large_batch_is_decided_as_one_row_after_the_other(explore: float, mon
     assert max(decision.pending or 0.0 for decision in together.log_) > 5
 
 
+def test_what_each_would_get_alone_is_the_same_for_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lenience.policies.features.logistic_rule.CHUNK", 16)
+    monkeypatch.setattr("lenience.policies.features.logistic_rule.MANY", 32)
+    X, y = world()
+    policy = FeaturePolicy(objective=FiniteHorizon(0.6, 50, 0.99), explore=0.05).fit(X[:100], y[:100])
+    policy.decide(X[:20])
+    alone = [policy.propensity(row[None])[0] for row in X[100:160]]
+    assert policy.propensity(X[100:160]).tolist() == alone
+    assert set(alone) == {0.05, 1.0}
+
+
 def test_the_log_odds_of_the_reference_rows_stay_up_to_date() -> None:
     rng = np.random.default_rng(7)
     X = rng.normal(size=(400, 3))

@@ -353,7 +353,7 @@ class SelectivePolicy(BaseEstimator):
         """
         rows = self._rows(X)
         brought = self._offer_rows(offers, len(rows))
-        return np.array([self._alone(rows, i, brought).propensity for i in range(len(rows))])
+        return np.array([decision.propensity for decision in self._each_alone(rows, brought)])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the estimated probabilities of failure and success.
@@ -484,6 +484,10 @@ class SelectivePolicy(BaseEstimator):
     def _alone(self, rows: NDArray[np.float64], i: int, offers: OfferRows | None) -> Decision:
         """Return the decision on one row as if it came now. With a random number of 1, nobody is accepted at random."""
         return self._decide(rows[i : i + 1], np.ones(1), None if offers is None else offers.take(i, i + 1))[0]
+
+    def _each_alone(self, rows: NDArray[np.float64], offers: OfferRows | None) -> list[Decision]:
+        """Return the decision on each row as if it alone came now."""
+        return [self._alone(rows, i, offers) for i in range(len(rows))]
 
     def _discount(self, ahead: int = 0) -> float:
         """Return γ for the arrival after ``ahead`` more; with a finite horizon 1 − 1/(number left), discounted."""

@@ -258,7 +258,7 @@ class FeaturePolicy(SelectivePolicy):
             )
         rows = self._rows(X)
         any_offer = OfferRows.of(self.objective.offers.offers_of(0)[0], len(rows), self.objective.offers)
-        decisions = [self._alone(rows, i, any_offer) for i in range(len(rows))]
+        decisions = self._each_alone(rows, any_offer)
         return np.array([decision.label_value for decision in decisions if isinstance(decision, OfferedDecision)])
 
     def explain(self, X: Any, offers: Any = None, wording: Any = None, noun: str = "cases") -> list[Explanation]:
@@ -465,6 +465,12 @@ class FeaturePolicy(SelectivePolicy):
             Decision(self.arrivals_ + i, bool(fields[0] > 0), *(float(field) for field in fields[1:]))
             for i, fields in enumerate(table)
         ]
+
+    def _each_alone(self, rows: NDArray[np.float64], offers: OfferRows | None) -> list[Decision]:
+        if isinstance(self.model_, LogisticEstimator) and (offers is None or self.exposure is None):
+            arrivals = np.full(len(rows), self.arrivals_, dtype=np.int64)
+            return self._rule().decide_each(rows, self._designed_pending(), arrivals, offers)
+        return super()._each_alone(rows, offers)
 
     def _rule(self) -> LogisticRule:
         """Return the rule of a logistic regression as it is now."""

@@ -36,6 +36,7 @@ from lenience.service.domain.rule import (
     Verdict,
 )
 
+TABLE_PRECISION = 1e-4
 NO_DRAW = 0.5  # settles nothing: without an exploration floor nobody is accepted at random
 
 
@@ -274,9 +275,13 @@ def consistent(verdict: Verdict, applicant: Applicant, objective: Objective) -> 
 
 
 def same_verdict(one: Verdict, other: Verdict) -> bool:
-    """Return whether two verdicts agree, up to rounding of their numbers on another machine."""
+    """Return whether two verdicts agree, up to rounding of their numbers on another machine.
+
+    Thresholds come from a table, which earlier versions computed to about 10⁻⁴ only.
+    """
     same = (one.decision, one.rule, one.limit, one.offer) == (other.decision, other.rule, other.limit, other.offer)
-    pairs = [(one.probability, other.probability), (one.threshold, other.threshold)]
+    same = same and abs(one.threshold - other.threshold) <= TABLE_PRECISION
+    pairs = [(one.probability, other.probability)]
     if one.label_value is not None and other.label_value is not None:
         pairs.append((one.label_value.lower, other.label_value.lower))
     return same and all(abs(a - b) <= CLOSE * max(1.0, abs(a), abs(b)) for a, b in pairs)

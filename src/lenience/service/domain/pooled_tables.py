@@ -2,8 +2,8 @@
 
 A table of a segment that learns on its own holds the beliefs that its outcomes can lead to. What a segment borrows can
 be any number, so thresholds are needed between these beliefs. They come from
-:mod:`lenience.solvers.stopping.threshold_table`: certified at its nodes, interpolated between them, with the error that
-docs/features.md states. The part of that table that the segment needs is stored with the version. With a horizon this
+:mod:`lenience.solvers.stopping.threshold_table`, which interpolates between nodes, with the error that docs/features.md
+states. The part of that table that the segment needs is stored with the version. With a horizon this
 is the part for every number of individuals left; a threshold is then that of a discount of 1 − 1/(number left).
 """
 
@@ -85,7 +85,7 @@ class PooledTable(StoppingTable):
     @property
     def statement(self) -> str:
         """What is stated about the thresholds."""
-        return "Thresholds are interpolated between certified ones, because evidence is borrowed from other segments."
+        return "Thresholds are interpolated in a table, because evidence is borrowed from other segments."
 
     @property
     def proved(self) -> bool:

@@ -31,8 +31,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.belief import Belief
 from lenience.core.compiled import compiled
+from lenience.core.disk_cache import cached_arrays
 from lenience.core.offers import Offers
 from lenience.core.validation import real
+from lenience.solvers.offers import solve
 from lenience.solvers.offers.solve import OfferArrays, prepare, solve_offers
 
 SMALLEST, LARGEST = 0.05, 3e4  # the belief sizes n of the table
@@ -211,19 +213,25 @@ _reached: dict[Offers, int] = {}  # by offers: the number of columns of the larg
 
 @lru_cache(maxsize=16)
 def _build(offers: Offers, columns: int) -> LabelTable:
-    """Compute the table column by column."""
+    """Return the table from the disk, or compute it column by column."""
     arrays = prepare(offers)
     grid = mesh(arrays.kink)
     cell = np.maximum(np.searchsorted(grid, np.arange(BUCKETS) / BUCKETS, side="right") - 1, 0)
     gain = best_gains(arrays, grid)
     g0, n0 = -math.log1p(-LEAST_DISCOUNT), math.log(SMALLEST)
     sizes = np.exp(n0 + N_STEP * np.arange(math.ceil((math.log(LARGEST) - n0) / N_STEP) + 1))
-    f = np.zeros((columns, len(sizes), len(grid)))
-    for column in range(columns):
-        discount = -math.expm1(-(g0 + G_STEP * column))
-        # The leniency is about √(c(1 − c)/(2(1 − γ)))/n: beyond this size it is below a thousandth.
-        largest = min(LARGEST, 200.0 + 500.0 / math.sqrt(2.0 * (1.0 - discount)))
-        fill_column(discount, grid, cell, gain, arrays.share, sizes, largest, f[column])
+
+    def compute() -> list[NDArray[np.float64]]:
+        f = np.zeros((columns, len(sizes), len(grid)))
+        for column in range(columns):
+            discount = -math.expm1(-(g0 + G_STEP * column))
+            # The leniency is about √(c(1 − c)/(2(1 − γ)))/n: beyond this size it is below a thousandth.
+            largest = min(LARGEST, 200.0 + 500.0 / math.sqrt(2.0 * (1.0 - discount)))
+            fill_column(discount, grid, cell, gain, arrays.share, sizes, largest, f[column])
+        return [f]
+
+    parameters = f"{msgspec.json.encode(offers).decode()} {columns}"
+    (f,) = cached_arrays("labels", parameters, (__file__, solve.__file__), compute)
     lines = arrays.amount, arrays.cost, arrays.start, arrays.share
     return LabelTable(1.0, *lines, n0, N_STEP, g0, G_STEP, grid, cell, f, arrays.kink, arrays.slope)
 

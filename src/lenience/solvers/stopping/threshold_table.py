@@ -1,8 +1,7 @@
 """A table of thresholds c_n(c, γ) over (log n, log 1/(1 − γ)), for decisions that cannot wait for a solve.
 
 With features, every individual has its own belief size n and its own discount, so each decision needs a different
-threshold. The table holds certified thresholds (:mod:`lenience.solvers.stopping.threshold`) at nodes and
-interpolates
+threshold. The table holds thresholds at nodes (:mod:`lenience.solvers.stopping.threshold_column`) and interpolates
 
     f(n, γ) = log[ (c − c_n) / (γ c_n) ]   in   (log n, g),   g = log 1/(1 − γ),
 
@@ -10,9 +9,12 @@ which is smooth. As n → 0, one label reveals p: c_n → c(1 − γ)/(1 − γ 
 leniency fades like B/n, and f falls by 1 per unit of log n. A cubic spline through the nodes is tabulated on a grid
 that is fine enough for bilinear look-up, so a decision costs a few multiplications.
 
-Guarantees. The nodes are certified, but the values between them are not. :func:`measured_error` measures their error at
-points away from the nodes (docs/features.md has the figures). Below n = 0.05 and above n = 3·10⁴ the nearest n of the
-table is used. Beyond γ = 0.9999 a single threshold takes seconds, so f is continued along a straight line in g.
+Guarantees: none is proved. :func:`measured_error` measures the error against certified thresholds
+(docs/features.md has the figures). Below n = 0.05 and above n = 3·10⁴ the nearest n of the table is used. Beyond
+γ = 0.99999, f is continued along a straight line in g.
+
+A table depends on its cost and its number of columns alone, not on the tables before it, so that every process decides
+alike. It is kept on disk (:mod:`lenience.core.disk_cache`).
 """
 
 from __future__ import annotations
@@ -25,13 +27,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lenience.core.compiled import compiled
+from lenience.core.disk_cache import cached_arrays
 from lenience.core.validation import check_cost, real
+from lenience.solvers.stopping import threshold_column
 from lenience.solvers.stopping.solve import DiscountedProblem
 from lenience.solvers.stopping.threshold import enclose_threshold
 
 SMALLEST, LARGEST = 0.05, 3e4  # the belief sizes n of the table
 LEAST_DISCOUNT = 0.02  # below it, leniency is γ times a function of n only
-MOST_DISCOUNT = 0.9999
+MOST_DISCOUNT = 0.99999
 N_NODES = 22
 G_STEP = 0.42  # distance between nodes in g
 FINE = 8  # grid lines of the look-up from one node to the next
@@ -91,27 +95,29 @@ def look_up(
 
 
 def threshold_table(cost: float, most_discount: float) -> ThresholdTable:
-    """Return the table for a cost and all discounts up to a largest one. A cached table that reaches further is reused.
+    """Return the table for a cost and all discounts up to a largest one, at least 0.9.
 
-    >>> table = threshold_table(0.8, 0.99)
-    >>> table is threshold_table(0.8, 0.98)
+    >>> threshold_table(0.8, 0.85) is threshold_table(0.8, 0.9)
     True
     """
     c = check_cost(cost)
     highest = -math.log1p(-min(max(real("most_discount", most_discount, least=0, below=1), 0.9), MOST_DISCOUNT))
     columns = math.ceil((highest + math.log1p(-LEAST_DISCOUNT)) / G_STEP - 1e-9) + 1
-    reached = _reached.get(c, 0)
-    if columns > reached:
-        _reached[c] = reached = columns
-    return _build(c, reached)
-
-
-_reached: dict[float, int] = {}  # by cost: the number of columns of the largest table so far
+    return _table(c, columns)
 
 
 @lru_cache(maxsize=32)
-def _build(cost: float, columns: int) -> ThresholdTable:
-    """Compute the nodes, fit the spline and tabulate it on the grid of the look-up."""
+def _table(cost: float, columns: int) -> ThresholdTable:
+    """Return a table from the disk, or build it."""
+    sources = (__file__, threshold_column.__file__)
+    fine_n, fine_g, f = cached_arrays("thresholds", f"{cost.hex()} {columns}", sources, lambda: _build(cost, columns))
+    return ThresholdTable(
+        cost, float(fine_n[0]), float(fine_n[1] - fine_n[0]), float(fine_g[0]), float(fine_g[1] - fine_g[0]), f
+    )
+
+
+def _build(cost: float, columns: int) -> tuple[NDArray[np.float64], ...]:
+    """Compute the nodes, fit the spline and tabulate it: the grid in log n, the grid in g, and f."""
     from scipy.interpolate import RectBivariateSpline
 
     log_n = np.linspace(math.log(SMALLEST), math.log(LARGEST), N_NODES)
@@ -121,27 +127,15 @@ def _build(cost: float, columns: int) -> ThresholdTable:
     spline = RectBivariateSpline(log_n, g, f, s=0)
     rows, lines = FINE * (N_NODES - 1) + 1, FINE * (columns - 1) + 1
     fine_n, fine_g = np.linspace(log_n[0], log_n[-1], rows), np.linspace(g[0], g[-1], lines)
-    grid = np.ascontiguousarray(spline(fine_n, fine_g))
-    return ThresholdTable(cost, fine_n[0], fine_n[1] - fine_n[0], fine_g[0], fine_g[1] - fine_g[0], grid)
+    return fine_n, fine_g, np.ascontiguousarray(spline(fine_n, fine_g))
 
 
-@lru_cache(maxsize=1024)
-def _column(cost: float, g: float) -> tuple[float, ...]:
-    """Return f at the nodes in n for one discount, from the smallest n on. Guesses extrapolate the nodes before."""
+def _column(cost: float, g: float) -> NDArray[np.float64]:
+    """Return f at the nodes in n for one discount."""
     discount = -math.expm1(-g)
-    nodes: list[float] = []
-    for log_n in np.linspace(math.log(SMALLEST), math.log(LARGEST), N_NODES):
-        n = math.exp(log_n)
-        guess = math.log(1.0 - cost) + g if not nodes else nodes[-1]
-        if len(nodes) > 1:
-            guess = 2.0 * nodes[-1] - nodes[-2]
-        if len(nodes) > 2:
-            guess = 3.0 * (nodes[-1] - nodes[-2]) + nodes[-3]
-        start = cost / (1.0 + discount * math.exp(guess))
-        tolerance = 2e-4 * min(start, cost - start)
-        threshold = enclose_threshold(DiscountedProblem(cost, discount), n, tolerance, start).midpoint
-        nodes.append(math.log((cost - threshold) / (discount * threshold)))
-    return tuple(nodes)
+    sizes = np.exp(np.linspace(math.log(SMALLEST), math.log(LARGEST), N_NODES))
+    thresholds = threshold_column.thresholds_at(cost, discount, sizes)
+    return np.log((cost - thresholds) / (discount * thresholds))
 
 
 def measured_error(cost: float, most_discount: float, points: int = 200, seed: int = 0) -> float:

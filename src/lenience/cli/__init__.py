@@ -15,38 +15,54 @@ from lenience.cli.error_messages import usage_message, with_option_names
 from lenience.cli.streams import ignoring_broken_pipe, prepare
 from lenience.core.errors import InputError, in_words
 
-COMMANDS = {
-    "audit": "Recompute a service's log and check every decision.",
-    "backup": "Copy a service's database into one file while the service runs.",
-    "characteristics": "Compute what a policy does to a population: who is wrongly rejected, what learning costs.",
-    "completion": "Print the shell code that completes commands and options.",
-    "delay": "Compute what late labels cost, and how many acceptances may be pending.",
-    "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",
-    "erase": "Erase personal data, by reference or by age, from a running service.",
-    "export-sql": "Write a policy as SQL that decides a table of applicants.",
-    "fair": "Compute the best policy under a fairness constraint, its price, and who pays.",
-    "fit": "Estimate success rates from past decisions, by segment or by features.",
-    "gittins": "Find the costs up to which a population is worth accepting (Gittins index).",
-    "import": "Import past decisions from a file into a policy of a running service.",
-    "keys": "Create, list and revoke the API keys of a service.",
-    "offers": "Decide offers of different amounts, or choose what to offer.",
-    "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
-    "outcomes": "Send the outcomes in a file to a running service.",
-    "paper": "Check every claim of the paper and write one HTML report.",
-    "plot": "Draw value functions, thresholds, operating characteristics or regret.",
-    "rank": "Choose whom to accept from a batch, with a limited capacity.",
-    "regret": "Compare ways of exploring when rewards are not discounted.",
-    "replay": "Replay policies on a file of individuals, of whom only the accepted reveal their outcome.",
-    "report": "Write one HTML page on the segments of past decisions.",
-    "restore": "Put a backup in the place of a service's database.",
-    "serve": "Serve decisions over HTTP, durable and auditable.",
-    "simulate": "Compare policies in one simulated world, on the same individuals.",
-    "solve": "Compute the optimal acceptance policy, with a proof.",
-    "sweep": "Simulate policies × worlds × parameters, from a TOML file.",
-    "verify": "Check the proof of a decision with the public key of the log.",
-    "witness": "Check that a service's log only grows, and countersign its checkpoints.",
-    "threshold": "Compute the minimum success rate for acceptance after n observations.",
+# The commands as --help lists them: the five that most people need first, then by purpose.
+GROUPS: dict[str, dict[str, str]] = {
+    "Start here": {
+        "demo": "Open the dashboard on a lender's portfolio with simulated applicants.",
+        "sample": "Write simulated loans to a CSV file, to try the other commands on.",
+        "report": "Write one HTML page on the segments of past decisions.",
+        "fit": "Estimate success rates from past decisions, by segment or by features.",
+        "serve": "Serve decisions over HTTP, durable and auditable.",
+    },
+    "Decide": {
+        "check": "Say what the policy in a file will do, and whom it will not start.",
+        "solve": "Compute the optimal acceptance policy, with a proof.",
+        "offers": "Decide offers of different amounts, or choose what to offer.",
+        "rank": "Choose whom to accept from a batch, with a limited capacity.",
+        "delay": "Compute what late labels cost, and how many acceptances may be pending.",
+        "fair": "Compute the best policy under a fairness constraint, its price, and who pays.",
+        "export-sql": "Write a policy as SQL that decides a table of applicants.",
+    },
+    "Data": {
+        "import": "Import past decisions from a file into a policy of a running service.",
+        "outcomes": "Send the outcomes in a file to a running service.",
+        "erase": "Erase personal data, by reference or by age, from a running service.",
+    },
+    "Compare": {
+        "replay": "Replay policies on a file of individuals, of whom only the accepted reveal their outcome.",
+        "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
+        "simulate": "Compare policies in one simulated world, on the same individuals.",
+        "sweep": "Simulate policies × worlds × parameters, from a TOML file.",
+        "characteristics": "Compute what a policy does to a population: who is wrongly rejected, what learning costs.",
+    },
+    "Operate": {
+        "keys": "Create, list and revoke the API keys of a service.",
+        "audit": "Recompute a service's log and check every decision.",
+        "verify": "Check the proof of a decision with the public key of the log.",
+        "witness": "Check that a service's log only grows, and countersign its checkpoints.",
+        "backup": "Copy a service's database into one file while the service runs.",
+        "restore": "Put a backup in the place of a service's database.",
+        "completion": "Print the shell code that completes commands and options.",
+    },
+    "Research": {
+        "paper": "Check every claim of the paper and write one HTML report.",
+        "threshold": "Compute the minimum success rate for acceptance after n observations.",
+        "gittins": "Find the costs up to which a population is worth accepting (Gittins index).",
+        "regret": "Compare ways of exploring when rewards are not discounted.",
+        "plot": "Draw value functions, thresholds, operating characteristics or regret.",
+    },
 }
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 MODULES = {"export-sql": "export_sql", "import": "import_portfolio"}  # commands whose name cannot be that of a module
 MAIN_THREAD = ("demo", "serve", "simulate", "sweep")  # they handle interrupts and their own processes
 
@@ -101,9 +117,10 @@ class Commands(click.Group):
         return answer
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+        """List the commands by purpose, without importing them."""
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl(list(commands.items()))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from lenience.cli.options import FILE, json_option, print_json
 from lenience.core.errors import InputError
@@ -87,18 +86,10 @@ def policy_sql(
 
 def _figures(file: str) -> Any:
     """Return what the decisions about each segment rest on, or raise an error if SQL cannot decide them."""
-    from lenience.cli.policy_file import read_specification
+    from lenience.cli.policy_file import read_policy_file
     from lenience.segments.table_decisions import check_number, figures_of
 
-    try:
-        document = msgspec.json.decode(Path(file).read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError.because(
-            f"is not JSON: {error}", "file", label=file, value=file, code="invalid_file"
-        ) from error
-    if isinstance(document, dict) and isinstance(document.get("policy"), dict) and "state" in document:
-        raise _not_in_sql("file", FEATURES_IN_SQL)
-    spec = read_specification(document, file)
+    spec = read_policy_file(file)
     if spec.feature_spec is not None:
         raise _not_in_sql("model", FEATURES_IN_SQL)
     limits = {

@@ -76,6 +76,13 @@ database_option = click.option(
     show_envvar=True,
     help="A TOML file with the settings for sign-in with OpenID Connect.",
 )
+@click.option(
+    "--policy",
+    "policy_file",
+    type=FILE,
+    metavar="FILE",
+    help="Make the policy in this file (lenience fit --output) the active version.",
+)
 @click.option("--log-requests", is_flag=True, help="Log every request, not only those that failed.")
 @json_option
 def serve(
@@ -86,6 +93,7 @@ def serve(
     clock_step: float,
     four_eyes: bool,
     oidc: str | None,
+    policy_file: str | None,
     log_requests: bool,
     as_json: bool,
 ) -> None:
@@ -96,6 +104,7 @@ def serve(
 
     \b
     Example:
+      lenience serve --policy policy.json
       lenience serve --port 8000 --database decisions.db
       lenience serve --database postgresql://lenience@localhost/lenience --workers 4
       lenience serve --four-eyes --oidc oidc.toml
@@ -108,7 +117,7 @@ def serve(
     from lenience.service.storage.address import database_url
 
     os.environ[CLOCK_STEP] = str(real("clock_step", clock_step, above=0, most=LARGEST_STEP))
-    prepare(host, database, workers, oidc)
+    prepare(host, database, workers, oidc, policy_file, not four_eyes)
     listening = listen(host, port)
     actual = listening.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
@@ -189,8 +198,18 @@ def announce_when_ready(address: tuple[str, int], line: str) -> None:
     click.echo(line)
 
 
-def prepare(host: str, database: str, workers: int, oidc: str | None = None) -> None:
-    """Raise InputError if the service cannot run: bad settings, a second writer, no keys on a public address."""
+def prepare(
+    host: str,
+    database: str,
+    workers: int,
+    oidc: str | None = None,
+    policy_file: str | None = None,
+    activate: bool = True,
+) -> None:
+    """Raise InputError if the service cannot run: bad settings, a second writer, no keys on a public address.
+
+    If a policy file is given, its policy becomes the active version.
+    """
     from lenience.dashboard.openid.settings import read_client_secret, read_openid_settings
     from lenience.service.commands.keys import list_keys
     from lenience.service.domain.problems import Problem
@@ -199,6 +218,11 @@ def prepare(host: str, database: str, workers: int, oidc: str | None = None) -> 
     from lenience.service.storage.session_secrets import SessionSecrets
     from lenience.service.storage.store import Store
 
+    specification = None
+    if policy_file is not None:
+        from lenience.cli.policy_file import install, read_policy_file
+
+        specification = read_policy_file(policy_file)
     openid = read_openid_settings(oidc)
     if openid is not None:
         read_client_secret(openid)
@@ -222,6 +246,8 @@ def prepare(host: str, database: str, workers: int, oidc: str | None = None) -> 
                 "a loopback address such as 127.0.0.1 until an API key exists",
                 hint="Make a key with lenience keys create.",
             )
+        if specification is not None:
+            click.echo(install(store, specification, activate), err=True)
     except Problem as problem:
         raise InputError.because(problem.full_detail, "database", label="", code="database_unusable") from None
     finally:

@@ -1,4 +1,4 @@
-"""Real data that comes with the package: small tables with their sources and caveats."""
+"""Data that comes with the package: small real tables with their sources and caveats, and simulated loans."""
 
 import lazy_loader
 

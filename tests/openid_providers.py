@@ -147,9 +147,9 @@ class LyingProvider:
     def answer(self, method: str, path: str, form: dict[str, str], authorization: str) -> tuple[int, Any]:
         """Answer a request."""
         self.requests.append(path)
-        if self.status != 200:
+        if self.status != 200 and path != "/elsewhere":
             return self.status, {}
-        if path == "/.well-known/openid-configuration":
+        if path in ("/.well-known/openid-configuration", "/elsewhere"):
             return 200, {
                 "issuer": self.issuer,
                 "authorization_endpoint": f"{self.issuer}/authorize",
@@ -205,6 +205,7 @@ def _handler(provider: LyingProvider) -> type[BaseHTTPRequestHandler]:
             text = json.dumps(content).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
+            self.send_header("Location", "/elsewhere")  # matters if the status is that of a redirect
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)

@@ -10,9 +10,13 @@ import pytest
 from sqlalchemy import select
 
 from engines import Engine
+from lenience.service.commands.seal import SealLog
+from lenience.service.domain.decision_proof import verify_decision
 from lenience.service.domain.events import Learned, read
+from lenience.service.domain.signed_note import SigningKey
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.audit import audit
+from lenience.service.queries.log_proofs import LogProofs
 from lenience.service.storage import schema
 from portfolios import import_rows, rows_of
 
@@ -45,6 +49,19 @@ def test_an_old_log_passes_the_audit_and_goes_on(old: Engine) -> None:
     import_rows(old, rows_of(5, segments=("young",)), policy="factor")
     report = audit(old.store, before.heads)
     assert (report.findings, report.decisions) == ([], before.decisions + 9)
+
+
+def test_a_decision_of_an_old_log_can_be_proved(old: Engine) -> None:
+    key = SigningKey.create("old")
+    command = SealLog(key)
+    while command.more:
+        old.writer.call(command)
+    with old.store.read() as connection:
+        first = connection.execute(select(schema.decision.c.id).order_by(schema.decision.c.id)).scalars().first()
+    assert first is not None
+    shown = verify_decision(LogProofs(old.store, old.registry).decision(first), key.public)
+    assert shown.decision == first
+    assert old.audit().findings == []
 
 
 def test_old_objectives_mean_what_they_meant(old: Engine) -> None:

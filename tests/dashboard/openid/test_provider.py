@@ -163,6 +163,13 @@ def test_a_provider_that_is_down_is_not_asked_by_every_visitor(here: Provider, t
     assert len(there.requests) == 1
 
 
+def test_no_redirect_of_the_provider_is_followed(here: Provider, there: LyingProvider) -> None:
+    there.status = 302
+    with pytest.raises(ProviderDown):
+        awaited(here.metadata())
+    assert "/elsewhere" not in there.requests
+
+
 def test_known_documents_last_while_the_provider_is_down(
     here: Provider, there: LyingProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,7 +42,7 @@ from lenience.service.http.common import IdempotencyKey, PolicyName
 
 CONNECTIONS = 32
 SECONDS = float(os.environ.get("LENIENCE_BENCH_SECONDS", "3"))
-ROUNDS = 3
+ROUNDS = int(os.environ.get("LENIENCE_BENCH_ROUNDS", "3"))
 HERE = Path(__file__).parents[1]
 BEFORE = Path(os.environ["LENIENCE_BENCH_BEFORE"]) if "LENIENCE_BENCH_BEFORE" in os.environ else None
 LONG = int(os.environ.get("LENIENCE_BENCH_DECISIONS", "1000000"))

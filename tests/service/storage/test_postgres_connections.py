@@ -7,12 +7,14 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import psycopg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError, ProgrammingError
 
 from apart import awaited
 from engines import Engine
@@ -22,6 +24,8 @@ from lenience.service.domain.problems import Unavailable
 from lenience.service.http import service as running
 from lenience.service.http.service import Service
 from lenience.service.storage import postgres as connections
+from lenience.service.storage import schema
+from lenience.service.storage.statements import Statement
 from lenience.service.storage.store import Store
 from rejections import rejected
 from serving import Postgres
@@ -174,3 +178,80 @@ def test_a_dead_connection_is_logged_with_its_cause(
     engine.close()
     causes = [str(record.fields["cause"]) for record in caplog.records if hasattr(record, "fields")]
     assert len(causes) == 1
+
+
+def test_a_group_takes_two_round_trips(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One to begin, lock and read, and one to write and commit. Otherwise the network decides how fast it is."""
+    engine = Engine(postgres.emptied())
+    engine.create()
+    accepted = engine.decide(key="before")["id"]
+    sent: list[list[str]] = []
+    original = connections.DeadlineConnection.exchange
+
+    def exchange(self: Any, statements: Any, *hooks: Any) -> Any:
+        sent.append([statement.text.split()[0] for statement in statements])
+        return original(self, statements, *hooks)
+
+    monkeypatch.setattr(connections.DeadlineConnection, "exchange", exchange)
+    engine.decide(key="k", reference="r")
+    inserts = ["INSERT"] * 4  # event, decision, personal, answer
+    assert sent == [["BEGIN", "SELECT", "SELECT"], [*inserts, "UPDATE", "COMMIT"]]
+    sent.clear()
+    engine.outcome(accepted, "success")
+    assert sent == [["BEGIN", "SELECT"], ["SELECT", "SELECT"], ["INSERT", "UPDATE", "UPDATE", "COMMIT"]]
+    assert engine.audit().whole
+    engine.close()
+
+
+def test_a_failed_statement_leaves_nothing_of_its_group(postgres: Postgres) -> None:
+    store = Store(postgres.emptied())
+    store.upgrade()
+    row = (1, 1, "body", "hash", None)
+    twice = store.statements.insert(schema.event, [row, row])
+    fine = store.statements.insert(schema.event, [row])
+    for _ in range(2):  # the second time with statements that may be prepared already
+        with pytest.raises(IntegrityError), store.write() as connection:
+            store.run(connection, [*fine, *twice, *fine], commit=True)
+    with store.write() as connection:
+        store.run(connection, fine, commit=True)
+    with store.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM event")).scalar_one() == 1
+    store.close()
+
+
+def test_a_commit_that_rolls_back_is_an_error(postgres: Postgres) -> None:
+    store = Store(postgres.emptied())
+    store.upgrade()
+
+    def commit() -> None:
+        with store.write() as connection:
+            with suppress(ProgrammingError):
+                connection.execute(text("SELECT * FROM nothing_of_this_name"))
+            store.run(connection, [], commit=True)
+
+    with pytest.raises(Unavailable):
+        commit()
+    store.close()
+
+
+def test_a_lost_connection_is_noticed_in_a_group(postgres: Postgres) -> None:
+    database = postgres.emptied()
+    store = Store(database)
+    store.upgrade()
+    select_pid = Statement("SELECT pg_backend_pid()")
+    processes = []
+
+    def lose() -> None:
+        with store.write() as connection:
+            ((own,),) = store.run(connection, [select_pid])
+            processes.append(own)
+            with psycopg.connect(database, autocommit=True) as other:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", own)
+            store.run(connection, [select_pid], commit=True)
+
+    with pytest.raises(Unavailable) as caught:
+        lose()
+    assert caught.value.lost
+    with store.write() as connection:
+        assert store.run(connection, [select_pid]) != [processes]
+    store.close()

@@ -132,10 +132,10 @@ def test_values_come_back_as_they_were_written(database: str) -> None:
             store.insert(connection, table, rows)
         (found,) = store.run(
             connection,
-            store.statements.select(list(schema.decision.c), schema.decision.c.id, [row[0] for row in decisions]),
+            store.statements.select(schema.decision, (), "id", [row[0] for row in decisions]),
         )
         assert sorted(tuple(row) for row in found) == decisions
-        (none,) = store.run(connection, store.statements.select([schema.decision.c.id], schema.decision.c.id, ["x"]))
+        (none,) = store.run(connection, store.statements.select(schema.decision, ("id",), "id", ["x"]))
         assert none == []
     with store.read() as connection:
         for table, rows in ((schema.personal, people), (schema.log_tile, tiles)):

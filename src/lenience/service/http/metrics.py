@@ -64,13 +64,18 @@ class Metrics:
             return
         self._transactions.inc()
         self._commands.inc(len(answers))
-        for counts in [answer.made for answer in answers]:
-            if counts.outcomes:
-                self._outcomes.inc(counts.outcomes)
+        outcomes = 0
+        decided: dict[str, tuple[int, int]] = {}
+        for answer in answers:
+            counts = answer.made
+            outcomes += counts.outcomes
             if counts.accepted or counts.rejected:
-                accepted, rejected = self._of(counts.policy)
-                accepted.inc(counts.accepted)
-                rejected.inc(counts.rejected)
+                accepted, rejected = decided.get(counts.policy, (0, 0))
+                decided[counts.policy] = (accepted + counts.accepted, rejected + counts.rejected)
+        self._outcomes.inc(outcomes)
+        for policy, numbers in decided.items():
+            for counter, number in zip(self._of(policy), numbers, strict=True):
+                counter.inc(number)
 
     def _of(self, policy: str) -> tuple[Counter, Counter]:
         """Return the counters of a policy's acceptances and rejections."""

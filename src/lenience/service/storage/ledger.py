@@ -69,12 +69,7 @@ NO_VERSION = 0  # of an imported decision, which no version made
 _COUNTS = ("arrivals", "accepted", "pending", "successes", "failures", "at_risk")
 _CHAIN = ("revision", "length", "head", *_COUNTS, "imported", "open_loans")
 _CHANGED = ("status", "accepted", "reported", "outcome_at")
-_ANSWER = (
-    schema.idempotency.c.key,
-    schema.idempotency.c.request,
-    schema.idempotency.c.status,
-    schema.idempotency.c.answer,
-)
+_ANSWER = ("key", "request", "status", "answer")
 
 
 @dataclass(slots=True)
@@ -136,7 +131,7 @@ class Ledger:
         statements, locked = self.store.statements, sorted(set(chains) - self.chains.keys())
         locks = [statements.lock(schema.chain, locked)] if locked else []
         reads = self._decision_statements(decisions)
-        answers = statements.select(list(_ANSWER), schema.idempotency.c.key, list(set(keys)))
+        answers = statements.select(schema.idempotency, _ANSWER, "key", list(set(keys)))
         results = self.store.run(self.connection, [*locks, *reads, *answers], waiting=waiting)
         for rows in results[: len(locks)]:
             self._hold_chains(rows)
@@ -146,8 +141,8 @@ class Ledger:
 
     def find(self, decisions: Iterable[str], waiting: Callable[[], None] | None = None) -> None:
         """Find the chains of decisions. A decision never changes its chain, so no lock is needed."""
-        wanted, table = list(set(decisions) - self.chain_of.keys()), schema.decision
-        statements = self.store.statements.select([table.c.id, table.c.chain_id], table.c.id, wanted)
+        wanted = list(set(decisions) - self.chain_of.keys())
+        statements = self.store.statements.select(schema.decision, ("id", "chain_id"), "id", wanted)
         for rows in self.store.run(self.connection, statements, waiting=waiting):
             self.chain_of.update((row[0], row[1]) for row in rows)
 
@@ -157,8 +152,8 @@ class Ledger:
             self._hold_decisions(rows)
 
     def _decision_statements(self, ids: Iterable[str]) -> list[Statement]:
-        table = schema.decision
-        return self.store.statements.select(list(table.c), table.c.id, list(set(ids) - self.decisions.keys()))
+        wanted = list(set(ids) - self.decisions.keys())
+        return self.store.statements.select(schema.decision, (), "id", wanted)
 
     def _hold_chains(self, rows: Sequence[Any]) -> None:
         for row in rows:

@@ -20,7 +20,7 @@ import psycopg
 from psycopg.abc import PQGen
 from psycopg.adapt import Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus, Format, TransactionStatus
+from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
 from psycopg.pq.abc import PGresult
 from psycopg.waiting import Ready, Wait
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
@@ -91,10 +91,13 @@ class DeadlineConnection(psycopg.Connection[Any]):
             self.close()  # answers may still be on their way
             raise
         rows, results = [], iter(arrived)
-        for before in prepared:
+        for statement, before in zip(statements, prepared, strict=True):
             if before:
                 _checked(next(results))
-            rows.append(self._rows(_checked(next(results))))
+            result = _checked(next(results))
+            if statement is COMMIT and result.command_status != b"COMMIT":
+                raise psycopg.OperationalError("the transaction was rolled back")
+            rows.append(self._rows(result))
         self._names.update(new)
         return rows
 
@@ -126,8 +129,10 @@ class DeadlineConnection(psycopg.Connection[Any]):
                     waiting()
                     waiting = None
             result = pgconn.get_result()
-            if result is None:
-                continue  # the end of one statement's results
+            if result is None:  # the end of one statement's results, or of all because the connection is lost
+                if pgconn.status == ConnStatus.BAD:
+                    raise psycopg.OperationalError("the connection was lost")
+                continue
             if result.status == ExecStatus.PIPELINE_SYNC:
                 return results
             results.append(result)
@@ -260,7 +265,7 @@ def _begin_first(connection: object, cursor: Any, *about: object) -> None:
 
 def _checked(result: PGresult) -> PGresult:
     """Return the result of a statement, or raise its error."""
-    if result.status == ExecStatus.FATAL_ERROR:
+    if result.status not in (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK):
         raise error_from_result(result)
     return result
 

@@ -15,6 +15,7 @@ from sqlalchemy import BigInteger, Column, Dialect, Double, Integer, LargeBinary
 
 MOST_ROWS = 128  # rows that one statement inserts (SQLite); a power of two
 MOST_KEYS = 500  # keys that one statement looks up (SQLite)
+MOST_PLANS = 2_000  # statements in the cache
 
 
 class Statement(NamedTuple):
@@ -22,6 +23,13 @@ class Statement(NamedTuple):
 
     text: str
     values: Sequence[Any] = ()
+
+
+class _Plan(NamedTuple):
+    """A statement without its values, and the function that writes the array of each column (PostgreSQL)."""
+
+    text: str
+    arrays: tuple[Callable[[Sequence[Any]], str], ...]
 
 
 class Statements:
@@ -36,65 +44,61 @@ class Statements:
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._sqlite = dialect.name == "sqlite"
-        self._texts: dict[tuple[Any, ...], str] = {}
+        self._plans: dict[tuple[Any, ...], _Plan] = {}
 
     def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[Statement]:
         """Return the statements that insert rows, whose values are in the order of the columns."""
-        if not rows:
-            return []
-        names = tuple(column.name for column in table.columns)
-        if not self._sqlite:
-            text = self._text("insert", table, names)
-            return [Statement(text, self._arrays(table, names, rows))]
-        return [
-            Statement(self._text("insert", table, names, size), _flat(rows[start : start + size]))
-            for start, size in _parts(len(rows))
-        ]
+        return self._of_rows("insert", table, (), rows)
 
-    def update(self, table: Table, key: str, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Statement]:
+    def update(
+        self, table: Table, key: str, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> list[Statement]:
         """Return the statements that set columns of rows. The values of a row follow the names, then its key."""
-        if not rows:
-            return []
-        names = (*names, key)
-        if not self._sqlite:
-            return [Statement(self._text("update", table, names), self._arrays(table, names, rows))]
-        return [
-            Statement(self._text("update", table, names, size), _flat(rows[start : start + size]))
-            for start, size in _parts(len(rows))
-        ]
+        return self._of_rows("update", table, (*names, key), rows)
 
-    def select(self, columns: Sequence[Column[Any]], key: Column[Any], values: Sequence[Any]) -> list[Statement]:
-        """Return the statements that read columns of the rows with these keys."""
-        table = key.table
-        assert isinstance(table, Table)
-        names = (*(column.name for column in columns), key.name)
+    def select(self, table: Table, names: tuple[str, ...], key: str, values: Sequence[Any]) -> list[Statement]:
+        """Return the statements that read columns of the rows with these keys. Without names, read all columns."""
         if not values:
             return []
         if not self._sqlite:
-            return [Statement(self._text("select", table, names), (_array(key, values),))]
+            plan = self._plan("select", table, names, key)
+            return [Statement(plan.text, (plan.arrays[0](values),))]
         parts = (values[start : start + MOST_KEYS] for start in range(0, len(values), MOST_KEYS))
-        return [Statement(self._text("select", table, names, len(part)), tuple(part)) for part in parts]
+        return [Statement(self._plan("select", table, names, key, len(part)).text, tuple(part)) for part in parts]
 
     def lock(self, table: Table, ids: Sequence[int]) -> Statement:
         """Return the statement that locks rows in the order of their ids, and reads them."""
-        names = (*(column.name for column in table.columns), "id")
         if self._sqlite:  # the only writer holds them anyway
-            return Statement(self._text("select", table, names, len(ids)), tuple(ids))
-        return Statement(self._text("lock", table, names), (_array(table.columns["id"], ids),))
+            return Statement(self._plan("select", table, (), "id", len(ids)).text, tuple(ids))
+        plan = self._plan("lock", table, (), "id")
+        return Statement(plan.text, (plan.arrays[0](ids),))
 
-    def _text(self, kind: str, table: Table, names: tuple[str, ...], size: int = 0) -> str:
-        known = (kind, table.name, names, size)
-        text = self._texts.get(known)
-        if text is None:
-            if len(self._texts) > 2_000:
-                self._texts.clear()
-            text = self._texts[known] = _WRITERS[kind, self._sqlite](self, table, names, size)
-        return text
-
-    def _arrays(self, table: Table, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[str]:
+    def _of_rows(
+        self, kind: str, table: Table, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> list[Statement]:
+        if not rows:
+            return []
+        if not self._sqlite:
+            plan = self._plan(kind, table, names)
+            arrays = [array(column) for array, column in zip(plan.arrays, zip(*rows, strict=True), strict=True)]
+            return [Statement(plan.text, arrays)]
         return [
-            _array(table.columns[name], values) for name, values in zip(names, zip(*rows, strict=True), strict=True)
+            Statement(self._plan(kind, table, names, None, size).text, _flat(rows[start : start + size]))
+            for start, size in _parts(len(rows))
         ]
+
+    def _plan(self, kind: str, table: Table, names: tuple[str, ...], key: str | None = None, size: int = 0) -> _Plan:
+        """Return the plan of a statement, from the cache if it was used before."""
+        known = (kind, table.name, names, key, size)
+        plan = self._plans.get(known)
+        if plan is None:
+            if len(self._plans) > MOST_PLANS:
+                self._plans.clear()
+            columns = names or tuple(column.name for column in table.columns)
+            listed = columns if key is None else (*columns, key)
+            arrays = tuple(_array_of(table.columns[name]) for name in (listed if key is None else [key]))
+            plan = self._plans[known] = _Plan(_WRITERS[kind, self._sqlite](self, table, listed, size), arrays)
+        return plan
 
     def _unnested(self, table: Table, names: Sequence[str]) -> str:
         """Return the rows that arrays make, one for each column."""
@@ -157,13 +161,11 @@ def _flat(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     return list(chain.from_iterable(rows))
 
 
-def _array(column: Column[Any], values: Sequence[Any]) -> str:
-    """Return values of a column as the text of a PostgreSQL array."""
+def _array_of(column: Column[Any]) -> Callable[[Sequence[Any]], str]:
+    """Return the function that writes values of a column as the text of a PostgreSQL array."""
     if isinstance(column.type, Integer | BigInteger | SmallInteger | Double):
-        return number_array(values)
-    if isinstance(column.type, LargeBinary):
-        return text_array([None if value is None else f"\\x{value.hex()}" for value in values])
-    return text_array(values)
+        return number_array
+    return binary_array if isinstance(column.type, LargeBinary) else text_array
 
 
 def number_array(values: Sequence[float | None]) -> str:
@@ -182,6 +184,15 @@ def text_array(values: Sequence[str | None]) -> str:
     '{"a",NULL,"say \\"no\\"","NULL","back\\\\slash"}'
     """
     return f"{{{','.join(['NULL' if value is None else _quoted(value) for value in values])}}}"
+
+
+def binary_array(values: Sequence[bytes | None]) -> str:
+    r"""Return bytes as the text of a PostgreSQL array.
+
+    >>> binary_array([b"\x00a"])
+    '{"\\\\x0061"}'
+    """
+    return text_array([None if value is None else f"\\x{value.hex()}" for value in values])
 
 
 def _quoted(text: str) -> str:

@@ -161,3 +161,26 @@ def test_the_commands_warn_and_divide(run: Any, tmp_path: Path) -> None:
     code, _, error = run("fit", *columns[:7], "--cost", "0.8", "--discount", "0.9", "--price-bands", "3")
     assert code == 2
     assert "price" in error
+
+
+def test_young_loans_do_not_look_like_a_dependence_on_prices() -> None:
+    """Every loan succeeds with the same chance. Long loans, which are cheaper, are known later if they succeed."""
+    rng = np.random.default_rng(12)
+    rows = 4000
+    day, months, good = rng.integers(0, 1500, rows), rng.choice([12, 36], rows), rng.random(rows) < 0.85
+    ends = day + 30 * months * np.where(good, 1.0, rng.uniform(0.1, 0.6, rows))
+    known = ends < 1500
+    first = np.datetime64("2021-01-01")
+    table: Past = {
+        "grade": ["A"] * rows,
+        "in": [1] * rows,
+        "good": [int(y) if k else None for y, k in zip(good, known, strict=True)],
+        "won": np.where(months == 36, 300.0, 100.0).tolist(),
+        "lost": [700.0] * rows,
+        "day": [str(first + int(one)) for one in day],
+    }
+    mature = fit_history(table, "grade", "in", "good", "day", as_of="2025-02-09", **OFFERS)  # type: ignore[arg-type]
+    assert not any(one.notable for one in mature.price_dependence)
+    assert mature.price_dependence, "the loans of the first year are all known"
+    blind = fit_history({k: v for k, v in table.items() if k != "day"}, "grade", "in", "good", **OFFERS)  # type: ignore[arg-type]
+    assert any(one.notable for one in blind.price_dependence)

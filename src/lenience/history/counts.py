@@ -184,7 +184,8 @@ def used_rows(
 ) -> ir.Table:
     """Return the rows that :func:`count_rows` counts as arrivals: segment, gain, loss and whether each was accepted.
 
-    ``known`` says whether a row has a label, and ``good`` whether that is a success.
+    ``known`` says whether a row has a label, ``good`` whether that is a success, and ``month`` (with a clock) when it
+    was decided.
     """
     import ibis
 
@@ -206,13 +207,15 @@ def used_rows(
         label=label.meaning(label.value),
         mature=mature,
         in_time=in_time & valid_outcome_date(table, label.meaning(label.value)),
+        **({} if clock is None else {"month": clock.when.truncate("M")}),
     )
     has_segment = ibis.and_(*[rows[name].notnull() for name in names])
     sound = ((rows.decision == TRUE) & (rows.label != BAD)) | ((rows.decision == FALSE) & (rows.label == UNKNOWN))
     used = rows.filter(rows.gain.notnull() & rows.in_time & has_segment & sound)
     taken = used.decision == TRUE
     known = taken & used.label.isin([TRUE, FALSE]) & used.mature
-    return used.select(*names, "gain", "loss", accepted=taken, known=known, good=used.label == TRUE)
+    month = [] if clock is None else ["month"]
+    return used.select(*names, "gain", "loss", *month, accepted=taken, known=known, good=used.label == TRUE)
 
 
 def valid_outcome_date(table: ir.Table, meaning: Any) -> Any:

@@ -32,6 +32,7 @@ BAND = "break-even"  # a derived column: the band of a row's break-even
 STANDARD_ERRORS = 2.2414  # in half an interval of 97.5%
 NOTABLE = 0.005  # a smaller difference of rates is not worth a warning
 MOST_BANDS = 20
+MOST_PENDING = 0.05  # of the acceptances that are compared
 HALVES = {"break_even": "break-even", "amount": "amount at stake"}
 
 
@@ -91,8 +92,17 @@ class PriceDependence(msgspec.Struct, frozen=True):
 
 
 def price_dependence(backend: Any, used: ir.Table, names: Sequence[str]) -> tuple[PriceDependence, ...]:
-    """Return how success depends on break-even and amount. ``used`` has gain, loss, known (label) and good."""
+    """Return how success depends on break-even and amount. ``used`` has gain, loss, known (label) and good.
+
+    Failures become known earlier than successes, and those of long loans later than those of short ones. So if there
+    are dates, only the months whose outcomes are nearly all known are compared.
+    """
     labels = used.filter(used.known)
+    if "month" in used.columns:
+        last = _last_mature_month(backend, used)
+        if last is None:
+            return ()
+        labels = labels.filter(labels.month <= last)
     stake = labels.gain + labels.loss
     valued = labels.mutate(break_even=labels.loss / stake, amount=stake.ln())
     means = valued.group_by(list(names)).agg(mean_break_even=valued.break_even.mean(), mean_amount=valued.amount.mean())
@@ -104,6 +114,18 @@ def price_dependence(backend: Any, used: ir.Table, names: Sequence[str]) -> tupl
     cells = backend.to_pyarrow(counts).to_pylist()
     tests = (_test("break_even", "dear", cells, names), _test("amount", "large", cells, names))
     return tuple(test for test in tests if test is not None)
+
+
+def _last_mature_month(backend: Any, used: ir.Table) -> Any:
+    """Return the last month up to which nearly all accepted rows have a label; None if there is none."""
+    taken = used.filter(used.accepted)
+    months = taken.group_by("month").agg(rows=taken.count(), known=taken.count(where=taken.known)).order_by("month")
+    last, rows, pending = None, 0, 0
+    for month in backend.to_pyarrow(months).to_pylist():
+        rows, pending = rows + month["rows"], pending + month["rows"] - month["known"]
+        if pending <= MOST_PENDING * rows:
+            last = month["month"]
+    return last
 
 
 def _test(

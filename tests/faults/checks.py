@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import select
 
-from faults.image import CAP, OVERALL_CAP
-from faults.operations import Operation
+from faults.image import CAP, LOSS_CAP, OVERALL_CAP
+from faults.operations import MAKING, Operation, decisions_of
 from lenience.service.domain.events import Corrected, Decided, Event, Expired, Observed, Overridden, read
 from lenience.service.domain.problems import Problem
 from lenience.service.domain.receipts import CommandAnswer, make_sender
@@ -145,8 +145,11 @@ def _limits(decisions: dict[str, LoggedDecision]) -> Iterator[str]:
         if event.decision == "accept":
             if event.pending >= CAP:
                 yield f"{event.id} was accepted with {event.pending} pending, but {CAP} are allowed"
-            if event.overall is not None and event.overall.pending >= OVERALL_CAP:
-                yield f"{event.id} was accepted with {event.overall.pending} pending over all segments"
+            use = event.overall
+            if use is not None and event.offer is None and use.pending >= OVERALL_CAP:
+                yield f"{event.id} was accepted with {use.pending} pending over all segments"
+            if use is not None and event.offer is not None and use.at_risk + event.offer.loss > LOSS_CAP + 1e-6:
+                yield f"{event.id} was accepted with {use.at_risk} at risk over all segments"
     replaced = Counter(each.event.again for each in decisions.values() if each.event.again is not None)
     for identity, times in replaced.items():
         if times > 1:
@@ -155,12 +158,11 @@ def _limits(decisions: dict[str, LoggedDecision]) -> Iterator[str]:
 
 def _made(operation: Operation, decisions: dict[str, LoggedDecision], erased: set[str]) -> Iterator[str]:
     """Every acknowledged decision is there, once; others are there entirely or not at all."""
-    if operation.kind not in ("decide", "batch", "again"):
+    if operation.kind not in MAKING:
         return
     acknowledged = []
     for answer in operation.answers:
-        body = msgspec.json.decode(answer.body)
-        ids = [each["id"] for each in (body["decisions"] if operation.kind == "batch" else [body])]
+        ids = [each["id"] for each in decisions_of(msgspec.json.decode(answer.body))]
         acknowledged.append(tuple(ids))
         for identity in ids:
             if identity not in decisions:
@@ -189,17 +191,16 @@ def check_files(folder: Path, operations: list[Operation]) -> list[str]:
     again = {identity for each in operations if each.kind == "again" for identity in each.about}
     made: dict[str, str] = {}
     for operation in operations:
-        for answer in operation.answers:
-            if operation.kind in ("decide", "batch"):
-                body = msgspec.json.decode(answer.body)
-                ids = [each["id"] for each in (body["decisions"] if operation.kind == "batch" else [body])]
+        once = operation.keyed or operation.sent == 1  # otherwise another decision has the same reference
+        for answer in operation.answers if once else ():
+            if operation.references:
+                ids = [each["id"] for each in decisions_of(msgspec.json.decode(answer.body))]
                 made.update(zip(ids, operation.references, strict=True))
     for operation in operations:
         if operation.kind in ("erasure", "erasures") and operation.answers:
             for identity in set(operation.about) - again:
                 reference = made.get(identity, "")
                 for name, content in files.items():
-                    # Other references begin with the same letters, and SQLite stores no mark at the end of a text.
-                    if reference and f"{reference}".encode() in content:
+                    if reference and reference.encode() in content:
                         wrong.append(f"{operation.name}: {reference} was erased, but {name} still holds it")
     return wrong

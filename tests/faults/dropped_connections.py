@@ -32,7 +32,7 @@ from lenience.service.storage.command import Command
 from lenience.service.storage.postgres import COMMIT, DeadlineConnection
 from lenience.service.storage.statements import Statement
 
-POLICIES = ["cards", "shops", "applicants"]
+POLICIES = ["cards", "shops", "applicants", "loans"]
 MOST_TRIES = 4
 Value = TypeVar("Value")
 MOST_ROUND_TRIPS = 12  # after which a connection drops; a transaction has about as many

@@ -17,7 +17,7 @@ from lenience.service.domain.signed_note import SigningKey
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.service import Service
 
-CAP, OVERALL_CAP = 3, 5
+CAP, OVERALL_CAP, LOSS_CAP = 3, 5, 9_000
 KEY = SigningKey("faults", bytes(range(32)))
 SIMPLE = {"type": "discounted", "cost": 0.6, "discount": 0.9}
 CARDS: dict[str, Any] = {
@@ -49,16 +49,30 @@ APPLICANTS: dict[str, Any] = {
     },
     "constraints": {"exposure_cap": CAP},
 }
-POLICIES = (CARDS, SHOPS, APPLICANTS)
+LOANS: dict[str, Any] = {
+    "name": "loans",
+    "objective": {
+        "type": "discounted",
+        "offers": {"amount": [500, 5000], "cost": [0.6, 0.6], "currency": "$"},
+        "discount": 0.9,
+    },
+    "prior": {"n": 2, "s": 1.4},
+    "segments": ["car", "home"],
+    "constraints": {"exposure_cap": CAP, "overall_exposure_cap_amount": LOSS_CAP},
+    "waiting_list": True,
+    "timing": {"ages": [0, 1, 2, 3], "success_open": [1, 1, 0.5, 0], "failure_open": [1, 0.5, 0.2, 0]},
+}
+POLICIES = (CARDS, SHOPS, APPLICANTS, LOANS)
 OTHER_COST = 0.55
 
 
 @cache
 def solved(policy: str, cost: float | None = None) -> SolvedVersion:
-    """Return a solved version of a policy, at its own break-even or another one."""
+    """Return a solved version of a policy, at its own break-even (discount, with offers) or another one."""
     posted = next(each for each in POLICIES if each["name"] == policy)
     if cost is not None:
-        posted = {**posted, "objective": {**posted["objective"], "cost": cost}}
+        changed = {"discount": cost} if "offers" in posted["objective"] else {"cost": cost}
+        posted = {**posted, "objective": {**posted["objective"], **changed}}
     return solve_version(msgspec.convert(posted, PolicySpecification))
 
 

@@ -7,22 +7,33 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+import msgspec
+
 from faults.image import OTHER_COST, solved
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.erase import Erase
+from lenience.service.commands.imports import ImportDecisions
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion
 from lenience.service.commands.monitor import Monitor
 from lenience.service.commands.outcomes import Change, Expire, OutcomeItem, OverrideRequest, RecordOutcomes
+from lenience.service.commands.ranking import DecideRanked
 from lenience.service.domain.clock import now
+from lenience.service.domain.imported_rows import ImportRequest
+from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import Problem
 from lenience.service.domain.receipts import CommandAnswer, Sender, make_sender
 from lenience.service.storage.command import Command
+from portfolios import rows_of, source_of
 
-SEGMENTS = {"cards": ("young", "old"), "shops": ("small", "large"), "applicants": ()}
+SEGMENTS = {"cards": ("young", "old"), "shops": ("small", "large"), "applicants": (), "loans": ("car", "home")}
+OFFERS = [OfferRequest(amount=500, cost=0.6), OfferRequest(gain=2_000, loss=3_000)]
+MAKING = ("decide", "batch", "ranked", "again")  # the kinds that make decisions
 LIKELY: dict[str, int] = {
     "decide": 30,
     "batch": 8,
+    "ranked": 3,
+    "import": 3,
     "outcome": 24,
     "outcomes": 6,
     "correction": 5,
@@ -69,6 +80,12 @@ class KnownDecision:
     status: str  # accepted, rejected, waiting or settled
 
 
+def decisions_of(body: Any) -> list[Any]:
+    """Return the decisions of an answer to one or several requests."""
+    decisions: list[Any] = body.get("decisions", [body])
+    return decisions
+
+
 class Planner:
     """Draws operations from what was acknowledged so far.
 
@@ -104,11 +121,23 @@ class Planner:
         def operation(body: object, command: Callable[[Sender], Command], **more: Any) -> Operation:
             return Operation(name, kind, actor, body, command, keyed, **more)
 
-        if kind in ("decide", "batch"):
+        if kind == "import":
+            return operation(*self._import(policy, f"{name}"))
+        if kind == "ranked":
+            if policy != "loans":
+                return None
+            capacity = random.randrange(1, 4)
+        if kind in ("decide", "batch", "ranked"):
             size = 1 if kind == "decide" else random.randrange(2, 5)
             references = [f"person-{name}-{i}" for i in range(size)]
             requests = [self._request(policy, reference) for reference in references]
             single = kind == "decide"
+            if kind == "ranked":
+                return operation(
+                    requests,
+                    lambda sender: DecideRanked(sender, policy, list(requests), False, capacity=capacity),
+                    references=references,
+                )
             return operation(
                 requests, lambda sender: Decide(sender, policy, list(requests), single), references=references
             )
@@ -152,15 +181,23 @@ class Planner:
 
     def learn(self, operation: Operation, body: Any) -> None:
         """Remember what an answer says."""
-        made = body["decisions"] if operation.kind == "batch" else [body]
-        if operation.kind in ("decide", "batch", "again"):
-            for each in made:
+        if operation.kind in MAKING:
+            for each in decisions_of(body):
                 status = {"accept": "accepted", "reject": "rejected", "wait": "waiting"}[each["decision"]]
                 self.known[each["id"]] = KnownDecision(each["id"], each["policy"], status)
         settled = {"outcome", "outcomes", "again", "expiry", "override"}
         if operation.kind in settled:
             for identity in operation.about:
                 self.known[identity].status = "settled"
+
+    def _import(self, policy: str, name: str) -> tuple[object, Callable[[Sender], Command]]:
+        rows = rows_of(self.random.randrange(1, 9), self.random.randrange(10**6), SEGMENTS[policy] or ("all",))
+        for i, row in enumerate(rows):
+            row["reference"] = f"import-{name}-{i}"
+            if policy == "loans":
+                row["offer"] = {"amount": 500, "cost": 0.6}
+        request = msgspec.convert({"source": source_of(rows), "first": 0, "rows": rows}, ImportRequest)
+        return request, lambda sender: ImportDecisions(sender, policy, request)
 
     def _any(self, *statuses: str) -> KnownDecision | None:
         fitting = [each for each in self.known.values() if each.status in statuses]
@@ -175,6 +212,10 @@ class Planner:
             features: Any = {"income": random.randrange(100), "region": random.choice(("north", "south"))}
             return DecisionRequest(None, reference, features)
         segment = random.choice(SEGMENTS[policy])
+        if policy == "loans":
+            if random.random() < 0.5:
+                return DecisionRequest(segment, reference, offer=random.choice(OFFERS))
+            return DecisionRequest(segment, reference, offers=OFFERS)
         if random.random() < 0.2:
             return DecisionRequest(segment, reference, monitored={"sex": random.choice(("f", "m"))})
         return DecisionRequest(segment, reference)

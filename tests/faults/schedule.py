@@ -32,7 +32,7 @@ from lenience.service.storage.store import Store
 HOUR = 3_600_000_000
 STEPS_BACK_AND_FORTH = (-2 * HOUR, -HOUR, -5_000_000, 5_000_000, HOUR // 2, 30 * HOUR)
 FIRST_STARTS = 0.02  # of the schedules begin without a database
-FLAVOURS = (("cards",), ("cards",), ("shops",), ("applicants",), ("cards", "shops", "applicants"))
+FLAVOURS = (("cards",), ("cards",), ("shops",), ("applicants",), ("loans",), ("cards", "shops", "applicants"))
 COLLECT_EVERY = 50
 
 

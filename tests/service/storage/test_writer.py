@@ -10,8 +10,10 @@ import msgspec
 import pytest
 from sqlalchemy import text
 
-from engines import SQLITE, Engine
+from engines import SQLITE, Engine, _solved
 from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.lifecycle import ChangeState, CreateVersion
+from lenience.service.commands.outcomes import Change
 from lenience.service.commands.seal import SealLog
 from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.events import read
@@ -21,6 +23,7 @@ from lenience.service.domain.signed_note import SigningKey
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.writer import QueuedCommand, Result, Writer
+from serving import SPEC
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,43 @@ def test_a_clock_that_is_set_back_before_a_start_takes_no_event_out_of_its_order
             -1
         ]
     assert newest.at >= later
+
+
+@SQLITE
+@pytest.mark.parametrize("order", ["DAAB", "AADB", "DCAB"])
+def test_no_decision_rests_on_an_activation_that_was_undone(engine: Engine, order: str) -> None:
+    """A command that fails takes the others of its transaction with it. They run again, and the cache must not know."""
+    engine.create()
+    engine.create(activate=False)
+    sender = make_sender("tester", None, "", "")
+    create, activate = CreateVersion(sender, _solved[repr(SPEC)]), ChangeState(sender, "cards", "active", 2)
+    commands = {"D": decide(), "A": activate, "B": Broken(), "C": create}
+    results = together(engine, *(commands[each] for each in order))
+    (made,) = (result for each, result in zip(order, results, strict=True) if each == "D")
+    assert isinstance(made, CommandAnswer)
+    assert msgspec.json.decode(made.body)["policy_version"] == (1 if order.startswith("D") else 2)
+
+
+@SQLITE
+@pytest.mark.parametrize("order", ["OSSO", "OSCO", "SSDO", "SOSO", "OSOS"])
+def test_models_learn_in_a_transaction_that_changes_the_state_of_versions(engine: Engine, order: str) -> None:
+    """S: make version 2 a shadow (again); O: an outcome; C: a new version; D: a decision."""
+    model: Any = {"type": "shared"}
+    engine.create(model=model)
+    engine.create(model=model, activate=False)
+    accepted = [engine.decide()["id"] for _ in range(order.count("O"))]
+    sender = make_sender("tester", None, "", "")
+    shadow = ChangeState(sender, "cards", "shadow", 2)
+    new = CreateVersion(sender, _solved[repr({**SPEC, "model": model})])
+    commands = [
+        Change(sender, accepted.pop(), "outcome", "success")
+        if each == "O"
+        else {"S": shadow, "C": new, "D": decide()}[each]
+        for each in order
+    ]
+    results = together(engine, *commands)
+    assert [type(result) for result in results] == [CommandAnswer] * len(order)
+    engine.decide()  # the fixture audits every state
 
 
 def test_a_closed_writer_refuses(engine: Engine) -> None:

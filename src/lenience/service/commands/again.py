@@ -59,7 +59,7 @@ class DecideAgain(Decide):
         self.policy = ledger.registry.name_of(ledger.connection, row.policy_id)
         self._segment, self._made = row.segment, first.offers if isinstance(first, Decided) else ()
         self.requests = [DecisionRequest()]
-        self._place(ledger.registry.load(ledger.connection, self.policy))
+        self._place(ledger.load_policy(self.policy))
 
     def _place(self, record: PolicyRecord) -> list[int]:
         if self._located is None or self._located[0] is not record:

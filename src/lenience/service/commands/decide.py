@@ -107,7 +107,7 @@ class Decide:
         """Load the policy and check the segments."""
         record = ledger.registry.known(self.policy)
         if record is None or not self._known(record):
-            record = ledger.registry.load(ledger.connection, self.policy)
+            record = ledger.load_policy(self.policy)
         self._located = None
         self._place(record)
 
@@ -183,7 +183,7 @@ class Decide:
         assert record is not None
         chains = self._place(record)
         if any(ledger.chains[chain].revision != record.revision for chain in set(chains)):
-            record = ledger.registry.load(ledger.connection, self.policy)
+            record = ledger.load_policy(self.policy)
             chains = self._place(record)
             ledger.lock(self._locked(record))
         version = record.ruling()

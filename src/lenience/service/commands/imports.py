@@ -73,7 +73,7 @@ class ImportDecisions:
 
     def resolve(self, ledger: Ledger) -> None:
         """Check every row, and find the decisions that have the same id or reference."""
-        record = ledger.registry.load(ledger.connection, self.policy)
+        record = ledger.load_policy(self.policy)
         version = _version(ledger, record)
         self._placed = self._place(record, version, ledger.now)
         ledger.find(row.id for row in self._placed)

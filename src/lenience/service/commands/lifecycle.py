@@ -207,7 +207,7 @@ class CreateVersion:
         policy_id = connection.execute(select(schema.policy.c.id).where(schema.policy.c.name == name)).scalar()
         if policy_id is None:
             policy_id = self._create_policy(ledger, name)
-        record = ledger.registry.load(connection, name)
+        record = ledger.load_policy(name)
         ledger.lock([record.chain, *record.segments.values()])
         protected = _protected(ledger, record, specification)
         number = max(record.states, default=0) + 1
@@ -287,7 +287,7 @@ class ChangeState:
 
     def resolve(self, ledger: Ledger) -> None:
         """Load the current state of the policy."""
-        ledger.registry.load(ledger.connection, self.policy)
+        ledger.load_policy(self.policy)
 
     def chains(self, ledger: Ledger) -> list[int]:
         """Return all chains of the policy, so that no decision runs while the state changes."""
@@ -297,7 +297,7 @@ class ChangeState:
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Change the state."""
-        record = ledger.registry.load(ledger.connection, self.policy)
+        record = ledger.load_policy(self.policy)
         ledger.lock([record.chain, *record.segments.values()])
         number = self.version
         active = record.active.number if record.active else None
@@ -369,8 +369,7 @@ class ChangeState:
             own.changed = True
         # Later commands of this transaction must see the new state.
         before = ledger.model_states(record) if record.learning else None
-        after = ledger.registry.load(ledger.connection, self.policy)
-        after.revision = chain.revision
+        after = ledger.load_policy(self.policy)
         if after.learning:
             states = {} if before is None else dict(before.states)
             if start is not None:

@@ -262,7 +262,7 @@ class Expire:
 
     def resolve(self, ledger: Ledger) -> None:
         """Load the policy."""
-        ledger.registry.load(ledger.connection, self.policy)
+        ledger.load_policy(self.policy)
 
     def chains(self, ledger: Ledger) -> list[int]:
         """Return the chains of the policy's segments, and its own, which logs a request without matches."""
@@ -356,7 +356,7 @@ def _policy(ledger: Ledger, chain: ChainState) -> tuple[str, PolicyRecord]:
     name = ledger.registry.name_of(ledger.connection, chain.policy_id)
     record = ledger.registry.known(name)
     if record is None or record.revision != chain.revision:
-        record = ledger.registry.load(ledger.connection, name)
+        record = ledger.load_policy(name)
     return name, record
 
 

@@ -286,6 +286,14 @@ class Ledger:
         self.append(chain, UseChanged(at=self.now, actor=actor, decision=decision, change=change, after=after))
         self.overall[chain.id] = after
 
+    def load_policy(self, name: str) -> PolicyRecord:
+        """Load the state of a policy, as this transaction sees it: also after it has changed the state itself."""
+        record = self.registry.load(self.connection, name)
+        own = self.chains.get(record.chain)
+        if own is not None:  # its row is written at the end of the transaction
+            record.revision = own.revision
+        return record
+
     def model_states(self, record: PolicyRecord) -> ModelStates:
         """Return the states of the models of a policy: those now committed, with the labels of this transaction."""
         known = self.models.get(record.id)

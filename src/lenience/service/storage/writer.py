@@ -187,8 +187,8 @@ class Writer:
                 log_cause(problem)
                 return [problem] * len(batch)
             except Exception as error:
+                self.registry.forget()  # it may hold changes of this transaction, which are undone
                 if try_again(error) and attempt < MOST_TRIES - 1:
-                    self.registry.forget()
                     continue
                 if len(batch) > 1:
                     return [self._write([waiting])[0] for waiting in batch]

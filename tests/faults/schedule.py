@@ -95,6 +95,7 @@ class Schedule:
         ]
         self.reader = Reader(Random(f"{seed}/reader"), self.planner, self.seen)
         self.result = ScheduleResult(seed)
+        self._later: tuple[FaultPlan, int | None] | None = None  # faults and death after the start
         machine.scheduler.switch_share = random.choice((0.0, 0.05, 0.3))
         os.environ[FOUR_EYES] = random.choice(("", "1"))
 
@@ -129,17 +130,27 @@ class Schedule:
         return digest.hexdigest()
 
     def _draw_faults(self) -> None:
-        """Draw what fails while the next process runs, and when it dies."""
-        random, scheduler, disk = self.random, self.machine.scheduler, self.machine.disk
-        disk.plan = FaultPlan()
-        if random.random() < 0.7:
-            first = scheduler.steps + int(10 ** random.uniform(1, 2.8))
-            kinds: list[Operation] = ["read", "write", "sync", "truncate", "delete"]
-            shares = {kind: 10 ** random.uniform(-2.3, -0.3) for kind in kinds if random.random() < 0.5}
-            full = random.random() < 0.4
-            disk.plan = FaultPlan(shares, first, first + int(10 ** random.uniform(1, 2.7)), full)
-        if random.random() < 0.8:
-            scheduler.kill_at = scheduler.steps + int(10 ** random.uniform(1, 3.5))
+        """Draw what fails while the next process runs, and when it dies: while it starts, or afterwards."""
+        random = self.random
+        self.machine.disk.plan, self._later = FaultPlan(), None
+        faults, death = random.random() < 0.7, random.random() < 0.8
+        first, length = int(10 ** random.uniform(0.5, 2.5)), int(10 ** random.uniform(1, 2.7))
+        kinds: list[Operation] = ["read", "write", "sync", "truncate", "delete"]
+        shares = {kind: 10 ** random.uniform(-2.3, -0.3) for kind in kinds if random.random() < 0.5}
+        plan = FaultPlan(shares, first, first + length, random.random() < 0.4) if faults else FaultPlan()
+        self._later = plan, int(10 ** random.uniform(0.5, 3)) if death else None
+        if random.random() < 0.2:
+            self._begin_faults()
+
+    def _begin_faults(self) -> None:
+        """Count the steps to the faults, and to the death of the process, from now on."""
+        if self._later is not None:
+            (plan, kill_in), self._later = self._later, None
+            scheduler = self.machine.scheduler
+            plan.first, plan.last = plan.first + scheduler.steps, plan.last + scheduler.steps
+            self.machine.disk.plan = plan
+            if kill_in is not None and scheduler.kill_at is None:
+                scheduler.kill_at = scheduler.steps + kill_in
 
     def _serve(self) -> None:
         """Run a process until it stops or dies, and leave what the next one finds."""
@@ -183,6 +194,7 @@ class Schedule:
         if self.random.random() < 0.7:
             service._chores_from = 0.0
         await service.start()
+        self._begin_faults()
         others = [asyncio.create_task(self.reader.run(service)), asyncio.create_task(self._operate(service))]
         await asyncio.gather(*(client.run(service, self.random.randrange(1, 8)) for client in self.clients))
         for task in others:

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from lenience import Offers
+from lenience.solvers.offers import late_label_table
 from lenience.solvers.offers.label_table import fill_column, interpolate, label_of, look_up_label, mesh, step_back
+from lenience.solvers.offers.late_label_table import look_up_rise
 
 Array = NDArray[np.float64]
 RNG = np.random.default_rng(5)
@@ -182,3 +185,58 @@ def test_the_grid_is_as_fine_as_stated() -> None:
         assert gap > 0.4 * allowed  # it is not finer than needed: the last gap before a kink may be short
     assert np.abs(grid - 0.70015).min() > 1e-5  # a kink that nearly coincides with another is no node
     assert np.abs(grid - 0.7).min() < 1e-12
+
+
+def test_a_look_up_of_late_labels_interpolates() -> None:
+    sizes, counts = np.array([0.5, 2.0, 9.0]), np.array([0.0, 1.0, 3.0, 8.0])
+    rates = np.array([[0.1, 0.4, 0.9], [0.2, 0.5, 0.8], [0.3, 0.5, 0.7]])
+    rises = RNG.uniform(0.0, 1.0, (3, 3, 4)).astype(np.float32)
+
+    def plain(n: float, mean: float, pending: float) -> float:
+        if pending > 8.0:
+            return 0.0
+        total = 0.0
+        for row in range(3):
+            weight = float(np.interp(math.log(n), np.log(sizes), np.eye(3)[row]))
+            if rates[row, 0] <= mean <= rates[row, -1]:
+                lines = [np.interp(pending, counts, rises[row, node]) for node in range(3)]
+                total += weight * float(np.interp(mean, rates[row], lines))
+        return total
+
+    for n in (0.1, 0.5, 1.3, 2.0, 5.0, 9.0, 80.0):
+        for mean in (0.05, 0.1, 0.25, 0.4, 0.55, 0.7, 0.85, 0.9, 1.0):
+            for pending in (0.0, 0.4, 1.0, 2.5, 3.0, 7.9, 8.0, 8.1):
+                got = look_up_rise(sizes, rates, counts, rises, n, mean, pending)
+                assert got == pytest.approx(plain(n, mean, pending), abs=1e-6), (n, mean, pending)
+    single = look_up_rise(sizes[:1], rates[:1], counts, rises[:1], 7.0, 0.25, 2.0)
+    assert single == pytest.approx((rises[0, 0, 1] + rises[0, 0, 2] + rises[0, 1, 1] + rises[0, 1, 2]) / 4, abs=1e-6)
+
+
+def test_a_node_of_late_labels_holds_what_the_equation_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solves from other belief sizes are kept where blocks are few; Y follows from D by its equation."""
+    offers, counts = Offers([2, 6], [0.5, 0.7], [0.75, 0.25]), np.array([0.0, 1.0, 4.0])
+    asked: list[tuple[object, ...]] = []
+
+    def label_rows(*given: float) -> tuple[Array, Array, Array, Array]:
+        asked.append(given)
+        sizes = given[3] + np.array([0.0, 1.0, 4.9])
+        rates = np.linspace(0.1, 0.9, 4) + 0.0 * sizes[:, None]
+        return sizes, rates, counts, 3.0 * sizes[:, None, None] + rates[..., None] - 0.5 * counts
+
+    monkeypatch.setattr(late_label_table, "label_rows", label_rows)
+    node = late_label_table._node.__wrapped__(offers, 3, 0.25)
+    starts = (late_label_table.SMALLEST, 0.2, 0.45, 0.7)
+    assert [given[1:4] for given in asked] == [(8.0, 0.25, first) for first in starts]
+    assert all(given[4] == 3e4 for given in asked)
+    kept = [starts[0] + step for step in (0.0, 1.0, 4.9)]
+    kept += [first + step for first in starts[1:] for step in (0.0, 1.0, 4.9) if first + step < 5.0]
+    np.testing.assert_allclose(node.sizes, sorted(kept))
+    np.testing.assert_array_equal(node.counts, counts)
+    for row, size in enumerate(node.sizes):
+        for i, rate in enumerate(node.rates[row]):
+            label = (3.0 * size + rate - 0.5 * counts) / 3.0  # in units of the mean amount
+            rise = label * (0.25 + counts) / 8.0
+            for share, amount, cost in ((0.75, 2 / 3, 0.5), (0.25, 6 / 3, 0.7)):
+                gain = amount * (rate - cost)
+                rise += share * (np.maximum(gain + label, 0.0) - max(gain, 0.0))
+            np.testing.assert_allclose(node.rises[row, i], rise, rtol=1e-6)

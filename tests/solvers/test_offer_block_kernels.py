@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -419,3 +420,31 @@ def test_two_solves_and_what_they_state(
     assert result.labels.min() == result.labels.max() == 2.0 * unit
     np.testing.assert_allclose(result.values, np.minimum(value + result.pending / 100.0, value + 1.0) * unit)
     np.testing.assert_array_equal(result.pending, _table_pending(arrivals * delay))
+
+
+def test_labels_at_all_beliefs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[Any, ...]] = []
+
+    def run(*given: Any) -> tuple[Array, Array, Array, Array]:
+        asked.append(given)
+        kept = int(given[2].max()) + 1
+        return np.full((kept, 2), 0.5), np.full((kept, 2, 3), 2.0), np.zeros(1), np.zeros(1)
+
+    monkeypatch.setattr(delayed_blocks, "run_offer_blocks", run)
+    offers = Offers([1, 2, 30], [0.5, 0.6, 0.55])
+    sizes, nodes, counts, labels = delayed_blocks.label_rows(offers, 8.0, 0.25, 0.3, 900.0, 0.05, 300)
+    after, blocks, keep = _rows(0.3, 32.0, 0.05, labels=900.0)
+    given = asked[0]
+    for mine, theirs in zip((after, blocks, keep), given[:3], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_allclose(given[3], [[0.0, 0.0, given[3][0, 2]], [0.15, 0.15, 0.0]])
+    for mine, theirs in zip(prepare(offers)[:6], given[4:10], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert given[10:13] == (8.0, 0.25, 1.0)
+    assert given[13] == pytest.approx(max(5.5, math.sqrt(2.0 * math.log1p(30.0 * 32.0)) + 2.0))
+    assert given[14:18] == (0.0, 1.0, 300, math.ceil(300 / 80))
+    assert given[19] == pytest.approx(16.0 + 4.0 * 4.0 + 6.0)
+    np.testing.assert_array_equal(sizes, 0.3 + after[keep >= 0])
+    np.testing.assert_array_equal(counts, _table_pending(16.0))
+    assert nodes.shape == (sizes.size, 2)
+    assert labels.min() == labels.max() == 22.0  # in money: the mean amount is 11

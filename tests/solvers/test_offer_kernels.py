@@ -17,6 +17,7 @@ from scipy.stats import beta
 from lenience import Belief, Discounted, MixtureBelief, Offer, Offers
 from lenience.solvers.offers.band import known_gain, solve_offer_band
 from lenience.solvers.offers.delayed import solve_delayed_offer_band
+from lenience.solvers.offers.horizon import find_band
 from lenience.solvers.offers.solve import OfferArrays, components, prepare
 from lenience.solvers.stopping.band import put_above
 
@@ -391,3 +392,40 @@ def test_rows_in_which_nobody_is_accepted(cost: float) -> None:
     later = Belief(3, 2)
     expected = 0.8 * 0.5 * plain.value(later).midpoint  # after a failure nothing is left
     assert label.midpoint == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("offers", "prior"), [(COSTS, Belief(1.5, 0.7)), (MENUS, DOUBTFUL), (AMOUNTS, Belief(2, 1))])
+def test_the_band_of_a_horizon(offers: Offers, prior: Prior) -> None:
+    """Below the band nothing is ever accepted, above it little can be learnt; its lower edge rises by at most one."""
+    arrays = prepare(offers)
+    mixture, log_start, _ = components(prior)
+    last, drop = 16, 0.01
+    low, high = np.zeros(last + 1, dtype=np.int64), np.zeros(last + 1, dtype=np.int64)
+    counts = np.arange(last + 1, dtype=np.float64)
+    find_band(mixture, log_start, *arrays[:3], arrays.kink, arrays.slope, counts, drop, low, high)
+    menus = list(zip(arrays.amount.tolist(), arrays.cost.tolist(), strict=True))
+    stops, tops, top = [], [], 0
+    for k in range(last + 1):
+        future = float(last - k)
+
+        def stop(j: int, k: int = k, future: float = future) -> bool:
+            p = mean_of(prior, k, j)
+            best = max(a * (p - c) for a, c in menus)
+            return bool(p < arrays.kink[0] and future * plain_gain(prior, k, j, arrays) * 1.0001 + best < 0.0)
+
+        first = max(stops[-1] - 1, 0) if stops else 0
+        while first < k and stop(first):
+            first += 1
+        stops.append(first)
+        top = max(top, first)
+        while top < k and not (
+            mean_of(prior, k, top) > arrays.kink[-1] and future * plain_gain(prior, k, top, arrays) < drop
+        ):
+            top += 1
+        tops.append(top)
+    edges = [min(stops[k:]) for k in range(last + 1)]
+    for k in range(last):
+        edges[k + 1] = min(edges[k + 1], edges[k] + 1)
+    assert low.tolist() == edges
+    assert high.tolist() == tops
+    assert set(np.diff(low).tolist()) <= {0, 1}

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lenience import Offers
+from lenience.solvers.delayed.limit_table import SMALLEST
 from lenience.solvers.offers import late_label_table
 from lenience.solvers.offers.label_table import fill_column, interpolate, label_of, look_up_label, mesh, step_back
 from lenience.solvers.offers.late_label_table import look_up_rise
@@ -225,7 +226,7 @@ def test_a_node_of_late_labels_holds_what_the_equation_needs(monkeypatch: pytest
 
     monkeypatch.setattr(late_label_table, "label_rows", label_rows)
     node = late_label_table._node.__wrapped__(offers, 3, 0.25)
-    starts = (late_label_table.SMALLEST, 0.2, 0.45, 0.7)
+    starts = (SMALLEST, 0.2, 0.45, 0.7)
     assert [given[1:4] for given in asked] == [(8.0, 0.25, first) for first in starts]
     assert all(given[4] == 3e4 for given in asked)
     kept = [starts[0] + step for step in (0.0, 1.0, 4.9)]

@@ -404,7 +404,9 @@ def test_the_band_of_a_horizon(offers: Offers, prior: Prior) -> None:
     counts = np.arange(last + 1, dtype=np.float64)
     find_band(mixture, log_start, *arrays[:3], arrays.kink, arrays.slope, counts, drop, low, high)
     menus = list(zip(arrays.amount.tolist(), arrays.cost.tolist(), strict=True))
-    stops, tops, top = [], [], 0
+    stops: list[int] = []
+    tops: list[int] = []
+    top = 0
     for k in range(last + 1):
         future = float(last - k)
 

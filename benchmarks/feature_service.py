@@ -19,6 +19,7 @@ import msgspec
 
 from benchmarks.load import Load, run
 from benchmarks.load import post as as_bytes
+from benchmarks.measure import compare
 from benchmarks.service import CONNECTIONS, ROUNDS, SECONDS, Server, requests, serving
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.feature_columns import FeatureColumn, RowEncoding
@@ -149,6 +150,14 @@ def main() -> dict[str, dict[str, float]]:
         results["A start"] = start(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    served = results["SQLite, 20 features"]
+    by_features, by_segments = (served[f"durable decisions a second by {kind}"] for kind in ("features", "segments"))
+    compare("decisions a second, 20 features", f"{by_features:,.0f}", f"segments: {by_segments:,.0f}",
+            by_features / by_segments, "at least 0.7")  # fmt: skip
+    batches = served["by features in batches of 100, a second"]
+    compare(
+        "in batches of 100, 20 features", f"{batches:,.0f}", "the goal of 5,000 a second", batches / 5000, "at least 1"
+    )
     for title, figures in results.items():
         print(f"\n{title}")
         for name, value in figures.items():

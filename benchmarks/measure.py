@@ -6,12 +6,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 console = Console(width=120)
+
+
+class Figure(NamedTuple):
+    """A figure next to its peer or limit; the ratio is ours over theirs."""
+
+    what: str
+    ours: str
+    peer: str
+    ratio: float
+    goal: str
+
+
+figures: list[Figure] = []  # of this run, for the table at its end
 
 
 def best(work: Callable[[], object], repeats: int = 5, number: int = 1) -> float:
@@ -60,6 +74,16 @@ def seconds(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g} {unit}"
     return f"{value / 1e-9:.3g} ns"
+
+
+def compare(what: str, ours: str, peer: str, ratio: float, goal: str = "") -> None:
+    """Keep a figure for the table at the end of a run."""
+    figures.append(Figure(what, ours, peer, ratio, goal))
+
+
+def figure_rows() -> list[list[str]]:
+    """Return the rows of the table at the end of a run."""
+    return [[one.what, one.ours, one.peer, f"{one.ratio:,.3g}", one.goal] for one in figures]
 
 
 def report(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

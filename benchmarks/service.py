@@ -32,6 +32,7 @@ from litestar.types import ASGIApp
 from benchmarks.delay import delayed
 from benchmarks.load import Load, run
 from benchmarks.load import post as as_bytes
+from benchmarks.measure import compare
 from lenience.core.belief import Belief
 from lenience.core.settings import DATABASE
 from lenience.dashboard.app import create_app
@@ -281,6 +282,23 @@ def main() -> dict[str, dict[str, float]]:
             results["SQLite, a long log"] = long_log(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    for title, found in results.items():
+        share = found.get("share of parse and answer")
+        if share is not None:
+            rate, batches = found["durable decisions a second"], found["decisions a second in batches of 100"]
+            goal = "at least 0.5" if title == "PostgreSQL, one process" else ""
+            compare(f"durable decisions a second, {title}", f"{rate:,.0f}", "parse and answer", share, goal)
+            goal = "at least 1" if title.startswith("PostgreSQL, one process") and "away" not in title else ""
+            compare(f"in batches of 100, {title}", f"{batches:,.0f}", "15,000 a second", batches / 15_000, goal)
+        before = results.get(f"{title}, before")
+        if before is not None:
+            rate = found["durable decisions a second"]
+            compare(f"durable decisions a second, {title}", f"{rate:,.0f}", "the earlier commit",
+                    rate / before["durable decisions a second"])  # fmt: skip
+    one, two = (results.get(f"PostgreSQL, {number}") for number in ("one process", "two processes"))
+    if one and two:
+        rates = [found["durable decisions a second"] for found in (one, two)]
+        compare("PostgreSQL, two processes", f"{rates[1]:,.0f}", "one process", rates[1] / rates[0], "at least 1.6")
     for title, figures in results.items():
         print(f"\n{title}")
         for name, value in figures.items():

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 import lenience as ln
-from benchmarks.measure import peak_memory, report, seconds
+from benchmarks.measure import compare, peak_memory, report, seconds
 from lenience.simulation import engine_lattice as lattice
 
 P, COST = 0.85, 0.8
@@ -113,6 +113,8 @@ def main() -> None:
         "MABWiser, bandit": rate(mabwiser_bandit),
         "bayesianbandits, agent": rate(bayesianbandits_agent),
     }
+    for name, found in others.items():
+        compare("simulated decisions a second", f"{thompson:,.0f}", name, thompson / found)
     rows = [["lenience, Thompson sampling", f"{thompson:,.0f}", ""]]
     rows += [[name, f"{found:,.0f}", f"{thompson / found:,.0f} ×"] for name, found in others.items()]
     for name, policy in (

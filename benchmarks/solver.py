@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lenience as ln
-from benchmarks.measure import best, peak_memory, process_time, report, seconds
+from benchmarks.measure import best, compare, peak_memory, process_time, report, seconds
 from lenience.core.compiled import compiled
 from lenience.solvers.stopping.solve import solve_discounted
 
@@ -94,6 +94,9 @@ def main() -> None:
         if last == 1000:
             ways.append(("QuantEcon DiscreteDP, policy iteration", best(lambda: quantecon(0.8, 0.99, 1000), repeats=1)))
         rows += [[name, f"{last:,}", seconds(time), f"{time / base:.3g}"] for name, time in ways]
+        certified = ways[1][1]
+        for name, time in (ways[0], *ways[2:]):
+            compare(f"certified solve, {last:,} rows", seconds(certified), name, certified / time)
     report("c = 0.8, γ = 0.99: the public call against plain computations", ["", "rows", "time", "ratio"], rows)
 
     rows = []
@@ -138,4 +141,7 @@ def main() -> None:
         ("lenience --help", process_time(python, "-m", "lenience", "--help")),
         ("lenience gittins --discount 0.99", process_time(python, "-m", "lenience", "gittins", "--discount", "0.99")),
     ]
+    numba = process_time(python, "-c", "import numba")
+    solve = process_time(python, "-m", "lenience", "solve", "--cost", "0.8", "--discount", "0.99")
+    compare("lenience solve, a whole process", seconds(solve), "python -c 'import numba'", solve / numba, "at most 1.5")
     report("Starting", ["", "time", "ratio"], [[name, seconds(time), f"{time / numpy:.2f}"] for name, time in starts])

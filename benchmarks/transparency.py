@@ -21,7 +21,7 @@ from litestar.types import ASGIApp
 from sqlalchemy import insert, select, update
 
 from benchmarks.load import run
-from benchmarks.measure import cpu, report, seconds
+from benchmarks.measure import compare, cpu, report, seconds
 from benchmarks.service import CONNECTIONS, Server, requests, serving
 from lenience.core.settings import DATABASE
 from lenience.service.storage import schema
@@ -75,6 +75,8 @@ def cost_of_sealing() -> None:
         shown = [f"{value:,.0f}" if place == 0 else seconds(value) for value in medians]
         low, _, high = statistics.quantiles(ratios, n=4)
         rows.append([name, *shown, f"{statistics.median(ratios):.3f}", f"{low:.3f} to {high:.3f}"])
+        goal = "at least 0.95" if place == 0 else ""
+        compare(f"{name}, with a sealed log", shown[0], f"not sealed: {shown[1]}", statistics.median(ratios), goal)
     report(
         f"Sealing the log every second: {PAIRS} pairs of {SECONDS:g} s, {CONNECTIONS} connections, SQLite",
         ["", "sealed", "not sealed", "ratio", "middle half"],

@@ -30,7 +30,7 @@ def write(rows: list[list[str]], names: list[str]) -> None:
     """Write the table for the documentation."""
     lines = [
         "# Benchmarks", "",
-        "Every figure stands next to its peer or limit, measured in the same run, as a ratio: these machines are noisy, so",
+        "Every figure stands next to its peer or limit, measured in the same run, as a ratio: machines are noisy, so",
         "ratios say more than times. `make bench` measures again and writes this page.", "",
         f"Measured on {dt.datetime.now(dt.UTC):%Y-%m-%d}: {machine()}. Parts: {', '.join(names)}.", "",
         "| " + " | ".join(HEADINGS) + " |", "|---|---:|---|---:|---|",

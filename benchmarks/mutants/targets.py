@@ -147,6 +147,7 @@ TARGETS = (
     Target(SOLVERS + "stopping/boundary_walk.py", (WALK, EXACT), skipped=EFFORT),
     Target(SOLVERS + "stopping/root.py", ("tests/solvers/test_root.py", MARGINS, STOPPING), skipped=EFFORT),
     Target(SOLVERS + "stopping/threshold.py", (MARGINS, STOPPING), skipped=EFFORT),
+    Target(SOLVERS + "stopping/threshold_column.py", ("tests/solvers/test_threshold_table.py",), skipped=EFFORT),
     Target(SOLVERS + "stopping/threshold_table.py", ("tests/solvers/test_threshold_table.py",), skipped=EFFORT),
     Target(SOLVERS + "stopping/leniency_curve.py", ("tests/solvers/test_threshold_table.py", STOPPING), skipped=EFFORT),
     Target(SOLVERS + "stopping/leniency_rate.py", (STOPPING,), skipped=EFFORT),

@@ -14,6 +14,7 @@ from lenience import Belief, Discounted, FiniteHorizon, Offer, Offers, acceptanc
 from lenience.core.protocols import Accepts, OfferRule, offer_acceptance_at
 from lenience.policies import Constant, EpsilonGreedy, Greedy, Thompson
 from lenience.policies.beliefs.offer_baselines import GreedyOffers, PolicyPerCost
+from lenience.solvers.offers.forward import walk_offers
 from rejections import rejected
 
 PRIOR = Belief(2, 1)
@@ -222,3 +223,11 @@ def test_a_tiny_probability_is_not_a_stop_with_offers() -> None:
         greedy, p=0.1, objective=Discounted(offers=offers, discount=0.99), belief=Belief(10, 9), rows=300
     )
     assert stopped.stops.lower > 1 - 1e-9
+
+
+def test_nothing_is_left_where_everyone_stops_at_once() -> None:
+    offers = Offers([1], [0.95])
+    policy = Discounted(offers=offers, discount=0.5).solve(Belief(4, 1))
+    walk, made = walk_offers(policy, 4.0, 1.0, offers, 0.5, 3, None, 0.95)
+    assert (walk.left.size, walk.left_weight.size, made.tolist()) == (0, 0, [0.0])
+    assert walk.stopped.tolist() == [1.0, 0.0, 0.0]

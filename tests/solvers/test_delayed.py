@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from scipy.stats import poisson
 
 from lenience import Belief
 from lenience.objectives.delayed import Delayed
+from lenience.solvers.delayed import plan
 from lenience.solvers.delayed.estimate import estimate_delayed, pending_nodes
 from lenience.solvers.delayed.plan import DelayedProblem, _poisson_cap, rows_for, solve_problem
 from lenience.solvers.delayed.recursion import DelayedBand, solve_delayed
@@ -242,3 +245,18 @@ def test_rows_for_meets_its_share() -> None:
 def test_the_cap_of_a_poisson_variable(mean: float, tail: float) -> None:
     cap = _poisson_cap(mean, tail)
     assert poisson.sf(cap - 1, mean) < tail <= poisson.sf(cap - 2, mean)
+
+
+def test_with_one_size_given_there_are_at_most_two_solves(monkeypatch: pytest.MonkeyPatch) -> None:
+    caps: list[int] = []
+    solve = plan._solve
+
+    def counted(problem: Any, given: Any, *rest: Any) -> Any:
+        caps.append(given.pending_cap)
+        return solve(problem, given, *rest)
+
+    monkeypatch.setattr(plan, "_solve", counted)
+    problem = Delayed(0.55, 20, 0.5, 0.5).problem(Belief(2, 1))
+    wide = solve_problem(problem, rows=1, tolerance=1e-6, pending_cap=2, look_ahead=None, seconds=60.0)
+    assert caps == [2, 2, 2]  # a coarse one first
+    assert wide.relative_gap > 1e-6

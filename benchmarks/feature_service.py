@@ -1,17 +1,16 @@
-"""Decisions by 20 features next to decisions by segments, on one server in one run, and a start with many labels.
+"""Decisions by 20 features next to decisions by segments, on one server in one run.
 
 Applicants are decided by a model that has learnt from a thousand outcomes before. Singles and batches of both policies
-alternate, so that the machine's other load counts for both. The start is measured in a process of its own.
+alternate, so that the machine's other load counts for both. On a busy machine the processor time of a decision says
+more than the rate. ``benchmarks.many_labels`` measures a start after many labels.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 import tempfile
-import time
 from base64 import b64encode
 from typing import Any
 
@@ -26,7 +25,6 @@ from lenience.models.feature_columns import FeatureColumn, RowEncoding
 from lenience.models.live_logistic import LiveLogistic
 
 FEATURES = 20
-LABELS = int(os.environ.get("LENIENCE_BENCH_LABELS", "20000"))  # before a start; 1,000,000 takes an hour
 COLUMNS = [FeatureColumn(f"x{i}", minimum=0.0, maximum=1.0) for i in range(FEATURES)]
 
 
@@ -88,13 +86,16 @@ def side_by_side(server: Server) -> dict[str, float]:
     for _ in range(ROUNDS):
         segments = load(requests("/v1/policies/bench/decisions"))
         features = load(applicants("/v1/policies/features/decisions"))
+        used = server.processor_seconds
         batch = load(applicants("/v1/policies/features/decisions/batch", 100), 8)
+        used = server.processor_seconds - used
         rounds.append(
             {
                 "durable decisions a second by segments": segments.rate,
                 "durable decisions a second by features": features.rate,
                 "features as a share of segments": features.rate / segments.rate,
                 "by features in batches of 100, a second": 100 * batch.rate,
+                "processor µs of a decision in batches": 1e6 * used / (100 * len(batch.times)),
                 "memory MB": server.memory,
             }
         )
@@ -102,40 +103,6 @@ def side_by_side(server: Server) -> dict[str, float]:
     result["memory MB after the first round"] = rounds[0]["memory MB"]
     result["memory MB after the last round"] = rounds[-1]["memory MB"]
     return result
-
-
-def start(folder: str) -> dict[str, float]:
-    """How long a start takes until the first decision, after many labels."""
-    rng = random.Random(3)
-    database = f"{folder}/labels.db"
-    with serving(database) as servers:
-        server = servers[0]
-        server.call("/v1/policies", specification())
-        server.call("/v1/policies/features/activate", {})
-        learnt, began = 0, time.perf_counter()
-        while learnt < LABELS:
-            some = people(500, seed=learnt)
-            batch = {"decisions": [{"features": one} for one in some]}
-            decisions = server.call("/v1/policies/features/decisions/batch", batch)["decisions"]
-            outcomes = [
-                {"id": made["id"], "outcome": "success" if repaid(one, rng) else "failure"}
-                for made, one in zip(decisions, some, strict=True)
-                if made["decision"] == "accept"
-            ]
-            server.call("/v1/outcomes/batch", {"outcomes": outcomes})
-            learnt += len(outcomes)
-        labels_a_second = learnt / (time.perf_counter() - began)
-    began = time.perf_counter()
-    with serving(database) as servers:
-        ready = time.perf_counter() - began
-        servers[0].call("/v1/policies/features/decisions", {"features": people(1)[0]})
-        first = time.perf_counter() - began - ready
-    return {
-        "labels before the start": learnt,
-        "decided and learnt, a second": labels_a_second,
-        "seconds until it is ready": ready,
-        "seconds of the first decision": first,
-    }
 
 
 def main() -> dict[str, dict[str, float]]:
@@ -147,7 +114,6 @@ def main() -> dict[str, dict[str, float]]:
             servers[0].call("/v1/policies", specification())
             servers[0].call("/v1/policies/features/activate", {})
             results["SQLite, 20 features"] = side_by_side(servers[0])
-        results["A start"] = start(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     served = results["SQLite, 20 features"]

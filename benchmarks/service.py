@@ -274,13 +274,21 @@ def on_postgresql(delay: float | None = None) -> dict[str, dict[str, float]]:
 def main() -> dict[str, dict[str, float]]:
     """Measure, print, and return the figures."""
     results: dict[str, dict[str, float]] = {}
+
+    def add(measured: dict[str, dict[str, float]]) -> None:
+        results.update(measured)
+        for title, figures in measured.items():
+            print(f"\n{title}")
+            for name, value in figures.items():
+                print(f"  {name:<40} {value:>12,.3g}" if value < 100 else f"  {name:<40} {value:>12,.0f}", flush=True)
+
     folder = tempfile.mkdtemp(prefix="lenience-bench-")
     try:
-        results |= on_sqlite(folder)
-        results |= on_postgresql()
-        results |= on_postgresql(delay=1.0)
+        add(on_sqlite(folder))
+        add(on_postgresql())
+        add(on_postgresql(delay=1.0))
         if LONG:
-            results["SQLite, a long log"] = long_log(folder)
+            add({"SQLite, a long log": long_log(folder)})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     for title, found in results.items():
@@ -300,10 +308,6 @@ def main() -> dict[str, dict[str, float]]:
     if one and two:
         rates = [found["durable decisions a second"] for found in (one, two)]
         compare("PostgreSQL, two processes", f"{rates[1]:,.0f}", "one process", rates[1] / rates[0], "at least 1.6")
-    for title, figures in results.items():
-        print(f"\n{title}")
-        for name, value in figures.items():
-            print(f"  {name:<40} {value:>12,.3g}" if value < 100 else f"  {name:<40} {value:>12,.0f}")
     return results
 
 

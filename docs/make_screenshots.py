@@ -20,6 +20,7 @@ PAGES = {
     "overview": "/",
     "policy": "/policies/cards",
     "late-labels": "/policies/starter-loans",
+    "features": "/policies/car-loans",
     "decisions": "/decisions",
     "what-if": "/what-if?policy=cards&segment=score%2040%E2%80%9350",
     "fairness": "/fairness?policy=cards&by=race (simulated)",
@@ -33,7 +34,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         database = sqlite_file(Path(scratch))
-        simulate_past(database, Portfolio())
+        simulate_past(database, Portfolio(by_features=True))
         with serving(database) as service, chromium() as browser:
             with service.client() as client:
                 one = next(iter(client.decisions(policy="starter-loans", decision="reject")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,10 +33,11 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     """Serve a lender's portfolio with three months of history, and new applicants every second.
 
     The policies decide by score and amount, and monitor race, sex and age band, which they never see. The true success
-    rates come from the Federal Reserve's score tables of 2007 (four groups by ten score bands); loans to firms have
-    made-up rates. Applicants and their attributes are simulated, and outcomes arrive later. Everything goes through the
-    real service and its log, which you can check with lenience audit --database demo-output/demo.db. An earlier demo in
-    the folder is replaced.
+    rates come from the Federal Reserve's score tables of 2007 (four groups by ten score bands); loans to firms and for
+    cars have made-up rates. With scikit-learn installed, loans for cars are decided by the applicants' own features.
+    Applicants and their attributes are simulated, and outcomes arrive later. Everything goes through the real service
+    and its log, which you can check with lenience audit --database demo-output/demo.db. An earlier demo in the folder
+    is replaced.
 
     \b
     Example:
@@ -57,7 +59,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     if not as_json:
         console().print("Simulating a lender's last three months: applicants, decisions and outcomes …")
-    portfolio = Portfolio()
+    portfolio = Portfolio(by_features=find_spec("sklearn") is not None)  # their models need it
     labels = simulate_past(database, portfolio)
     configure_logs("WARNING")
     app = create_app(database)

@@ -2,9 +2,9 @@
 
 The true success rates come from the Federal Reserve's score tables (:func:`lenience.data.load_fico`): four groups by
 ten score bands. The policies decide by score and amount, and only monitor the groups. All attributes of applicants are
-simulated. Loans to firms, whose amounts and prices differ, have made-up rates. The history is played through the
-service's own engine with a simulated clock, so the log is a real one and ``lenience audit`` accepts it. After that,
-applicants arrive over HTTP, and their labels some time later.
+simulated. Loans to firms, whose amounts and prices differ, and loans for cars, which are decided by features, have
+made-up rates. The history is played through the service's own engine with a simulated clock, so the log is a real one
+and ``lenience audit`` accepts it. After that, applicants arrive over HTTP, and their labels some time later.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Writer
 
-CARDS, LOANS, BUSINESS = "cards", "starter-loans", "business-loans"
+CARDS, LOANS, BUSINESS, CARS = "cards", "starter-loans", "business-loans", "car-loans"
 DAYS, STEPS_A_DAY = 90, 4
 DAY = 86_400 * 1_000_000  # microseconds
-CARDS_A_DAY, LOANS_A_DAY, BUSINESS_A_DAY = 34.0, 1.2, 2.5
-LABEL_DAYS = {CARDS: 9.0, LOANS: 20.0, BUSINESS: 12.0}
+A_DAY = {CARDS: 34.0, LOANS: 1.2, BUSINESS: 2.5, CARS: 4.0}  # applicants
+LABEL_DAYS = {CARDS: 9.0, LOANS: 20.0, BUSINESS: 12.0, CARS: 10.0}
 PAST = 600  # earlier decisions that the first beliefs are based on: only scores above 60 were accepted
 LIVE_A_SECOND, LIVE_LABEL_SECONDS = 2.0, 25.0
 AMOUNTS: dict[str, list[float]] = {
@@ -49,6 +49,14 @@ AMOUNT_SHARES = [3, 4, 2, 3, 2, 1]
 FIRMS = {"returning customers": (0.9, 0.4, 24.0), "new customers": (0.79, 0.4, 6.0), "sole traders": (0.7, 0.2, 2.0)}
 STARTERS = {"new to credit": (20, 40, 0.3), "thin file": (40, 60, 0.45), "established": (60, 100, 0.25)}
 LOAN, LOAN_COST = 1_500.0, 0.7
+CAR_COST = 0.75
+CAR_COLUMNS: list[dict[str, Any]] = [
+    {"name": "income", "minimum": 0, "maximum": 500_000, "unit": "USD a year"},
+    {"name": "debt", "minimum": 0, "maximum": 100, "unit": "% of income"},
+    {"name": "years in job", "minimum": 0, "maximum": 60},
+    {"name": "purpose", "type": "category", "values": ["new car", "used car", "repair"]},
+]
+LATER_INCOME = 0.7  # the incomes of applicants for cars fall to this in the last month of the history
 CARD_AMOUNTS: dict[str, list[float]] = {"amount": [300, 600, 1_200], "cost": [0.7, 0.7, 0.74]}
 CARD_SHARES = [5, 3, 2]
 UNKNOWN_RACE = 0.2  # share of applicants who do not say
@@ -66,11 +74,22 @@ class Portfolio:
 
     The policies decide by score and amount. Race comes from the tables. Sex and age band are made up: sex follows
     nothing, and young applicants are more frequent among low scores.
+
+    Parameters
+    ----------
+    seed
+        The seed of all random numbers.
+    by_features
+        Whether there is also a policy that decides by features, for loans for cars.
     """
 
-    def __init__(self, seed: int = 7) -> None:
+    def __init__(self, seed: int = 7, *, by_features: bool = False) -> None:
+        self.by_features = by_features
+        self.rates = {name: rate for name, rate in A_DAY.items() if by_features or name != CARS}
         self.chance = np.random.default_rng(seed)
         self.business_chance = np.random.default_rng(seed + 1)
+        self.car_chance = np.random.default_rng(seed + 2)
+        self.incomes = 1.0  # a factor of the incomes of applicants for cars
         self.cells = load_fico().cells(bands=10)
         self.bands = [f"score {10 * band}–{10 * band + 10}" for band in range(10)]
         self.shares = {
@@ -93,7 +112,7 @@ class Portfolio:
         cards = {"name": CARDS, "objective": {"type": "discounted", **future}, "expire_after_days": 120}
         rates = {
             "offers": {"amount": [LOAN], "cost": [LOAN_COST], "currency": "$"},
-            "arrivals": LOANS_A_DAY * 365,
+            "arrivals": A_DAY[LOANS] * 365,
             "discount_rate": 0.4,
         }
         loans = {
@@ -113,7 +132,7 @@ class Portfolio:
             "objective": {
                 "type": "discounted",
                 "offers": {**AMOUNTS, "share": AMOUNT_SHARES, "currency": "$"},
-                "arrivals": BUSINESS_A_DAY * 365,
+                "arrivals": A_DAY[BUSINESS] * 365,
                 "discount_rate": 1.0,
             },
             "segments": [
@@ -123,16 +142,35 @@ class Portfolio:
             "constraints": {"exposure_cap_amount": 60_000},
             "description": "Amounts and prices differ, so every applicant brings an offer",
         }
-        return [(fitted, "active"), (unfitted, "shadow"), (loans, "active"), (business, "active")]
+        policies: list[tuple[dict[str, Any], str]] = [
+            (fitted, "active"),
+            (unfitted, "shadow"),
+            (loans, "active"),
+            (business, "active"),
+        ]
+        return [*policies, (self._cars(), "active")] if self.by_features else policies
+
+    def _cars(self) -> dict[str, Any]:
+        """Return the specification of the policy that decides by features."""
+        return {
+            "name": CARS,
+            "objective": {"type": "discounted", "cost": CAR_COST, "arrivals": A_DAY[CARS] * 365, "discount_rate": 0.5},
+            "model": {
+                "type": "logistic",
+                "columns": CAR_COLUMNS,
+                "reference": [self._car().request["features"] for _ in range(150)],
+            },
+            "description": "Each applicant is decided by its own features",
+        }
 
     def applicants(self, policy: str, count: int) -> list[Applicant]:
         """Draw applicants of a policy."""
-        draw = {CARDS: self._card, LOANS: self._loan, BUSINESS: self._firm}[policy]
+        draw = {CARDS: self._card, LOANS: self._loan, BUSINESS: self._firm, CARS: self._car}[policy]
         return [draw() for _ in range(count)]
 
     def chance_of(self, policy: str) -> np.random.Generator:
         """Return the random numbers of a policy. Those of the loans to firms leave the others as they are."""
-        return self.business_chance if policy == BUSINESS else self.chance
+        return {BUSINESS: self.business_chance, CARS: self.car_chance}.get(policy, self.chance)
 
     def outcome(self, policy: str, applicant: Applicant) -> Outcome:
         """Draw the outcome of an accepted applicant."""
@@ -163,6 +201,16 @@ class Portfolio:
         size, price = chance.uniform(0.8, 1.25), chance.uniform(-0.02, 0.02)
         offer = {"amount": round(AMOUNTS["amount"][kind] * size), "cost": round(AMOUNTS["cost"][kind] + price, 3)}
         return Applicant({"segment": segment, "offer": offer}, FIRMS[segment][0])
+
+    def _car(self) -> Applicant:
+        chance = self.car_chance
+        income = round(float(chance.lognormal(10.7, 0.45)) * self.incomes, -2)
+        debt, years = round(float(chance.uniform(0, 60)), 1), round(float(chance.exponential(5.0)), 1)
+        purpose = str(chance.choice(["new car", "used car", "repair"], p=[0.3, 0.5, 0.2]))
+        odds = 1.1 + 1.3 * math.log(income / 45_000) - 0.03 * (debt - 30) + 0.08 * (min(years, 12.0) - 5)
+        odds -= 0.6 if purpose == "repair" else 0.0
+        features = {"income": income, "debt": debt, "years in job": min(years, 60.0), "purpose": purpose}
+        return Applicant({"features": features}, 1.0 / (1.0 + math.exp(-odds)))
 
     def _monitored(self, cell: Cell) -> dict[str, str]:
         """Draw attributes that are monitored and never decide: race as in the tables, the others made up."""
@@ -230,7 +278,8 @@ def simulate_past(database: str, portfolio: Portfolio, days: int = DAYS, times: 
         step = DAY // STEPS_A_DAY
         while time + step <= end:
             time += step
-            for policy, rate in ((CARDS, CARDS_A_DAY), (LOANS, LOANS_A_DAY), (BUSINESS, BUSINESS_A_DAY)):
+            portfolio.incomes = LATER_INCOME if time > end - days * DAY // 3 else 1.0
+            for policy, rate in portfolio.rates.items():
                 chance = portfolio.chance_of(policy)
                 drawn = portfolio.applicants(policy, int(chance.poisson(times * rate / STEPS_A_DAY)))
                 if drawn:
@@ -273,9 +322,9 @@ class ApplicantFeed(threading.Thread):
     def step(self) -> None:
         """Send one applicant, and the labels that are due."""
         chance = self.portfolio.chance
-        total = CARDS_A_DAY + LOANS_A_DAY + BUSINESS_A_DAY
-        place = chance.random() * total
-        policy = LOANS if place < LOANS_A_DAY else BUSINESS if place < LOANS_A_DAY + BUSINESS_A_DAY else CARDS
+        rates = self.portfolio.rates
+        shares = np.array(list(rates.values()))
+        policy = list(rates)[int(chance.choice(len(rates), p=shares / shares.sum()))]
         applicant = self.portfolio.applicants(policy, 1)[0]
         answer = self.client.decide_batch(policy, [applicant.request])[0]
         if answer["decision"] == "accept":

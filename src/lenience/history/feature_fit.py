@@ -77,6 +77,15 @@ class MonitoredRows(NamedTuple):
     outcomes: NDArray[np.float64]
 
 
+class ScoreScale(NamedTuple):
+    """The user's own score: its column, what it is, its direction, and how many outcomes it is worth."""
+
+    column: str
+    scale: Literal["failure", "success", "points"] = "failure"
+    higher_is_better: bool = True
+    trust: float = TRUST
+
+
 class FeatureFit(NamedTuple):
     """A policy that learnt from past decisions, and what was read.
 
@@ -195,8 +204,6 @@ def fit_features(
     InputError
         If a column does not exist, a value has no meaning, or no outcome of an accepted applicant is known.
     """
-    from lenience.models.calibrated_score import CalibratedScore
-
     if model not in FEATURE_MODELS:
         raise InputError.unknown_name("model", model, FEATURE_MODELS)
     if (model == "calibrated") != (score is not None):
@@ -209,20 +216,78 @@ def fit_features(
     y, taken = _outcomes(
         table, outcome, accepted, OutcomeWords.of(success, failure, pending), accepted_values, rejected_values
     )
+    scale = None if score is None else ScoreScale(score, score_scale, higher_is_better, trust)
     priced = [name for name in _named(economics) if name in table]
     attributes = {name: _texts(column_of(table, name)) for name in monitor}
     chosen, left_out = _chosen(table, features, categories, score, [outcome, accepted, *priced, *monitor])
-    people = _applicants(table, chosen, categories)
+    people = read_applicants(table, chosen, categories)
     columns = _declared(people, chosen, categories, score, score_scale)
+    return fit_rows(
+        table, columns, people, y, taken, objective, scale, economics, currency,
+        left_out=left_out, notes=notes, attributes=attributes,
+    )  # fmt: skip
+
+
+def fit_rows(
+    table: Mapping[str, Sequence[Any]],
+    columns: Sequence[FeatureColumn],
+    people: list[dict[str, Any]],
+    y: NDArray[np.float64],
+    taken: NDArray[np.bool_],
+    objective: Objective,
+    score: ScoreScale | None = None,
+    economics: Economics | None = None,
+    currency: str = "",
+    *,
+    left_out: tuple[str, ...] = (),
+    notes: list[str] | None = None,
+    attributes: Mapping[str, Sequence[str | None]] | None = None,
+) -> FeatureFit:
+    """Fit a policy with features to past applicants that were read already.
+
+    Parameters
+    ----------
+    table
+        The columns of the file, for ``economics``.
+    columns
+        The declared features.
+    people
+        The applicants: the value of each feature by name.
+    y, taken
+        The known outcomes of the accepted (others NaN), and who was accepted.
+    objective, economics, currency
+        As in :func:`fit_features`.
+    score
+        The score to calibrate, if the model is that.
+    left_out, notes
+        What the result says about the file.
+    attributes
+        Attributes that are monitored: the value for each applicant, None if it is unknown.
+
+    Returns
+    -------
+    FeatureFit
+        The policy, and what was read.
+
+    Raises
+    ------
+    InputError
+        If a value is outside the range of its column.
+    """
+    from lenience.models.calibrated_score import CalibratedScore
+
+    remarks = [] if notes is None else notes
     offers: Any = None
     if economics is not None:
-        stakes = economics.read(table, None, notes)
+        stakes = economics.read(table, None, remarks)
         objective = objective.with_offers(stakes.offers(currency))
         offers = stakes.amount, stakes.cost
     encoded = RowEncoding(columns).rows(people)
     order = neutral_order(encoded, np.nan_to_num(y, nan=2.0), np.ones(len(y)) if offers is None else offers[0])
-    estimator = None if score is None else CalibratedScore(score, score_scale, trust, higher_is_better)
-    policy = FeaturePolicy(estimator, objective, refresh=False, random_state=0, columns=columns)
+    estimator = None
+    if score is not None:
+        estimator = CalibratedScore(score.column, score.scale, score.trust, score.higher_is_better)
+    policy = FeaturePolicy(estimator, objective, refresh=False, random_state=0, columns=list(columns))
     sorted_offers = None if offers is None else tuple(each[order] for each in offers)
     policy.fit([people[i] for i in order], y[order], offers=sorted_offers)
     known = ~np.isnan(y)
@@ -232,7 +297,7 @@ def fit_features(
     expected = policy.model_.beliefs(encoded)[1]
     monitored = MonitoredRows(attributes, _band_names(expected), taken, y) if attributes else None
     return FeatureFit(
-        policy, len(y), int(taken.sum()), int(known.sum()), left_out, tuple(notes),
+        policy, len(y), int(taken.sum()), int(known.sum()), left_out, tuple(remarks),
         _bands(expected[known], y[known]), float(now.mean()), monitored,
     )  # fmt: skip
 
@@ -301,7 +366,7 @@ def _chosen(
     return chosen, tuple(unusable)
 
 
-def _applicants(
+def read_applicants(
     table: Mapping[str, Sequence[Any]], chosen: Sequence[str], categories: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the rows by name: numbers where all values of a column are, otherwise texts."""

@@ -114,6 +114,8 @@ def example_request(specification: PolicySpecification) -> str:
     if specification.feature_spec is not None:
         first_applicant = typical_or_given(specification.feature_spec)
         fields["features"] = {name: _short(value) for name, value in first_applicant.items()}
+        if specification.protected and not specification.decide_by_protected:
+            fields["monitored"] = dict.fromkeys(specification.protected, "…")
     elif specification.features:
         fields["features"] = example_features(specification.features)
     elif specification.segments:

@@ -17,6 +17,9 @@ LONGEST = 2_000  # characters of one answer
 MOST = 60  # answers of one name
 EVERYONE = "*everyone*"  # in place of the column of decisions: everyone in the file was accepted
 BANDS = "bands:"  # prefix of the form fields that hold the bands of a column
+# Prefixes of the form fields about one column of a policy with features, by the name of the answers.
+OF_COLUMNS = {"uses": "use:", "least": "least:", "most": "most:", "units": "unit:"}
+MOST_COLUMNS = 500  # of a file, about which the form of features asks
 ECONOMICS = ("gain_column", "loss_column", "amount_column", "rate_column", "term_column")
 COLUMNS = (
     "segment",
@@ -37,6 +40,7 @@ COLUMNS = (
     "priced",
     *ECONOMICS,
     *("loss_given_default", "funding_rate", "rate_unit", "term_unit", "currency"),
+    *("kind", *OF_COLUMNS, "scale", "trust"),
 )
 OBJECTIVE = (
     *(
@@ -98,6 +102,13 @@ class Answers(msgspec.Struct, frozen=True):
     rate_unit: str = ""
     term_unit: str = ""
     currency: str = ""
+    kind: str = ""  # logistic or calibrated if applicants are decided by features, empty for segments
+    uses: tuple[tuple[str, str], ...] = ()  # how columns are used: as number, category or monitor
+    least: tuple[tuple[str, str], ...] = ()  # the range and the unit of columns of numbers
+    most: tuple[tuple[str, str], ...] = ()
+    units: tuple[tuple[str, str], ...] = ()
+    scale: str = ""  # what the score is: failure, success, points or points_lower
+    trust: str = ""  # how many outcomes the score is worth
     model: str = ""
     name: str = ""
     description: str = ""
@@ -121,8 +132,9 @@ class Answers(msgspec.Struct, frozen=True):
         pairs = []
         for name in self.__struct_fields__:
             value = getattr(self, name)
-            if name == "bands" and name not in without:
-                pairs += [(BANDS + column, text) for column, text in self.bands]
+            if (name == "bands" or name in OF_COLUMNS) and name not in without:
+                prefix = OF_COLUMNS.get(name, BANDS)
+                pairs += [(prefix + column, text) for column, text in value]
             elif name not in without:
                 pairs += [(name, text) for text in (value if isinstance(value, tuple) else (value,)) if text]
         return pairs
@@ -150,6 +162,9 @@ def read_answers(form: Any) -> Answers:
             wanted = [(column, str(form.get(BANDS + column, "")).strip()[:LONGEST]) for column in given["segment"]]
             given[name] = tuple((column, text) for column, text in wanted if text)
             continue
+        if name in OF_COLUMNS:
+            given[name] = _of_columns(form, OF_COLUMNS[name])
+            continue
         texts = [str(value) for value in form.getall(name, [])]
         if len(texts) > MOST or any(len(text) > LONGEST for text in texts):
             raise InputError(name, allowed=f"at most {MOST} answers of {LONGEST:,} characters", code="too_large")
@@ -161,6 +176,15 @@ def read_answers(form: Any) -> Answers:
             columns = ("accepted", "outcome", "time", "outcome_time", "group", "score", *ECONOMICS)
             given[name] = texts[-1] if name in columns else texts[-1].strip()
     return Answers(**given)
+
+
+def _of_columns(form: Any, prefix: str) -> tuple[tuple[str, str], ...]:
+    """Read the answers about single columns, with the names of the columns after a prefix."""
+    names = [name for name in dict.fromkeys(form.keys()) if name.startswith(prefix)]
+    if len(names) > MOST_COLUMNS:
+        raise InputError(prefix, allowed=f"at most {MOST_COLUMNS} columns", code="too_large")
+    pairs = [(name.removeprefix(prefix), str(form.get(name, "")).strip()[:LONGEST]) for name in names]
+    return tuple((column, text) for column, text in pairs if text)
 
 
 def number(step: str, field: str, label: str, text: str, **bounds: float) -> float:

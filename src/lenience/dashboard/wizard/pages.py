@@ -1,4 +1,4 @@
-"""The steps to a new policy: source, columns, evidence, objective, back-test.
+"""The steps to a new policy: source, columns, evidence, objective, back-test; with features: features, summary.
 
 Each step has its own address. Its query holds the answers so far, from the hidden fields of the previous form, so the
 user can go back and forth. Only an upload and the new policy are posted. A step with invalid answers is shown again
@@ -23,10 +23,11 @@ from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard import past_file, uploads
 from lenience.dashboard.wizard.answers import BANDS, Answers, FormError, read_answers, sentence
 from lenience.dashboard.wizard.backtest_view import backtest_view
+from lenience.dashboard.wizard.feature_plan import read_feature_fit, read_feature_specification
 from lenience.dashboard.wizard.guesses import Kind
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, unsolved
 from lenience.dashboard.wizard.upload_process import save_upload_apart
-from lenience.dashboard.wizard.views import VIEWS, bands_view, meanings, starting_view
+from lenience.dashboard.wizard.views import VIEWS, bands_view, fitted_view, meanings, starting_view
 from lenience.service.commands.four_eyes import four_eyes_required
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.problems import BadRequest
@@ -40,7 +41,10 @@ UPLOAD = 64 * 1024 * 1024
 SHEET_NAME = 31  # characters that Excel allows
 ADMIN = {"role": "admin"}
 STEPS = ("start", "columns", "beliefs", "objective", "check")
+FEATURE_STEPS = ("start", "features", "objective", "check")  # of a policy that decides by features
+BY_HAND_STEPS = ("start", "objective", "check")
 TITLES = dict(zip(STEPS, ("Source", "Columns", "Evidence", "Objective", "Back-test"), strict=True))
+TITLES["features"] = "Features"
 MISSING = "Ibis and DuckDB are needed to read past decisions. Install them with pip install 'lenience[history]'"
 
 
@@ -94,6 +98,36 @@ async def by_hand(request: Req) -> Response[bytes]:
 async def columns(request: Req) -> Response[bytes]:
     """Show the meaning of the columns."""
     return await _step(request, "columns")
+
+
+@get("/new/features", include_in_schema=False, opt=ADMIN)
+async def features(request: Req) -> Response[bytes]:
+    """Show which columns are features, for a policy that decides each applicant by its own."""
+    return await _step(request, "features")
+
+
+@get("/new/fitted", include_in_schema=False, opt=ADMIN)
+async def fitted(request: Req) -> Response[bytes]:
+    """Show what the model of a policy with features learns from the file."""
+    answers = read_answers(request.query_params)
+    service: Service = request.app.state.service
+    path = uploads.find(answers.file)
+    return part(request, "fitted.html", answers=answers, **await service.solve(lambda: fitted_view(path, answers)))
+
+
+@get("/new/policy.json", include_in_schema=False, opt=ADMIN)
+async def download(request: Req) -> Response[bytes]:
+    """Return the policy as a file, as ``lenience fit --output`` writes it."""
+    answers = read_answers(request.query_params)
+    service: Service = request.app.state.service
+    path = uploads.find(answers.file)
+    try:
+        fit = await service.solve(lambda: read_feature_fit(path, answers))
+    except FormError as error:
+        return await _show_again(request, answers, error)
+    text = msgspec.json.format(msgspec.json.encode(fit.policy.to_rule().to_specification()))
+    headers = {"Content-Disposition": 'attachment; filename="policy.json"'}
+    return Response(text, media_type="application/json", headers=headers)
 
 
 @get("/new/values", include_in_schema=False, opt=ADMIN)
@@ -167,7 +201,10 @@ async def create(request: Req) -> Response[bytes]:
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
     try:
-        specification = await service.ask(lambda: read_specification(answers, read_segments(path, answers)))
+        if answers.kind:
+            specification = await service.solve(lambda: read_feature_specification(path, answers))
+        else:
+            specification = await service.ask(lambda: read_specification(answers, read_segments(path, answers)))
     except FormError as error:
         return await _show_again(request, answers, error)
     visitor = visitor_of(request)
@@ -204,7 +241,7 @@ async def _show_again(request: Req, answers: Answers, error: FormError) -> Respo
     """Show the step with the invalid answer again."""
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
-    step = error.step
+    step = "features" if answers.kind and error.step == "columns" else error.step
     if step == "beliefs":
         answers = msgspec.structs.replace(answers, model="")
     try:
@@ -220,11 +257,13 @@ def _page(
     status = 200 if error is None else 400
     if request.headers.get("hx-request") == "true" and step == "beliefs":
         return part(request, "beliefs.html", answers=answers, error=error, **values)
-    steps = STEPS if path.suffix == ".parquet" else ("start", "objective", "check")
-    titles = TITLES if path.suffix == ".parquet" else TITLES | {"check": "Summary"}
+    by_features = path.suffix == ".parquet" and (bool(answers.kind) or step == "features")
+    steps = FEATURE_STEPS if by_features else STEPS if path.suffix == ".parquet" else BY_HAND_STEPS
+    titles = TITLES if steps is STEPS else TITLES | {"check": "Summary"}
+    template = "new_check_features.html" if by_features and step == "check" else f"new_{step}.html"
     return page(
         request,
-        f"new_{step}.html",
+        template,
         status,
         answers=answers,
         error=error,
@@ -257,5 +296,6 @@ async def _store_upload(request: Req, sent: UploadFile, sheet: str) -> str:
 
 
 HANDLERS = [
-    *(start, upload, by_hand, columns, values, bands, beliefs, objective, would_start, check, what_happened, create),
+    *(start, upload, by_hand, columns, features, values, bands, beliefs, objective, would_start, check),
+    *(what_happened, fitted, download, create),
 ]

@@ -6,7 +6,7 @@ import math
 import re
 import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -140,16 +140,8 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
         raise FormError(
             "columns", "outcome", f"The column {repeated!r} is chosen twice. Choose a different column for each field"
         )
-    if not answers.accepted:
-        message = "Choose the column that shows who was accepted, or “everyone in the file was accepted”"
-        raise FormError("columns", "accepted", message)
-    everyone = answers.accepted == EVERYONE
+    everyone = check_meanings(answers)
     good, bad = answers.meaning("outcome", "yes"), answers.meaning("outcome", "no")
-    if not good or not bad:
-        missing = "success" if not good else "failure"
-        raise FormError("columns", "outcome", f"Choose which value of {answers.outcome!r} means {missing}")
-    if not everyone and not answers.meaning("accepted", "yes"):
-        raise FormError("columns", "accepted", f"Choose which value of {answers.accepted!r} means accepted")
     maturity = optional(
         "columns", "maturity", "The days until an outcome is final", answers.maturity, least=0, most=36500
     )
@@ -160,7 +152,7 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
     _check_maturing(answers, maturity)
     if answers.as_of and not answers.time:
         raise FormError("columns", "as_of", "Choose the date of the decision. It is needed to ignore later rows")
-    _check_protected(answers)
+    check_protected(answers, answers.segment)
     columns = PastColumns(
         segments=answers.segment,
         decide_by_protected=bool(answers.decide_by_protected),
@@ -188,16 +180,30 @@ def read_column_answers(answers: Answers) -> ColumnAnswers:
     )
 
 
-def _check_protected(answers: Answers) -> None:
-    """Raise FormError if a segment column names a protected attribute and the person has not confirmed it."""
-    protected = protected_among(answers.segment)
+def check_meanings(answers: Answers) -> bool:
+    """Raise FormError if the meaning of decisions or outcomes is incomplete. Return whether everyone was accepted."""
+    if not answers.accepted:
+        message = "Choose the column that shows who was accepted, or “everyone in the file was accepted”"
+        raise FormError("columns", "accepted", message)
+    everyone = answers.accepted == EVERYONE
+    for meaning, word in (("yes", "success"), ("no", "failure")):
+        if not answers.meaning("outcome", meaning):
+            raise FormError("columns", "outcome", f"Choose which value of {answers.outcome!r} means {word}")
+    if not everyone and not answers.meaning("accepted", "yes"):
+        raise FormError("columns", "accepted", f"Choose which value of {answers.accepted!r} means accepted")
+    return everyone
+
+
+def check_protected(answers: Answers, names: Sequence[str]) -> None:
+    """Raise FormError if decisions would be made by a protected attribute and the person has not confirmed it."""
+    protected = protected_among(names)
     if protected and not answers.decide_by_protected:
         raise FormError(
             "columns",
             "decide_by_protected",
             f"Decisions would differ by {', '.join(protected)}, which is unlawful for lenders in many countries. Do "
-            "not select it as a segment, or confirm below that the law allows it. To measure fairness, send it as "
-            "monitored with each decision instead",
+            "not decide by it, or confirm below that the law allows it. To measure fairness, send it as monitored with "
+            "each decision instead",
             "decides_by_protected",
         )
 
@@ -400,7 +406,20 @@ def unsolved(error: BadRequest) -> FormError:
 
 def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecification:
     """Return the policy as the service takes it."""
-    step, fields = "objective", objective_fields(answers, segments)
+    objective = objective_fields(answers, segments)
+    made = read_settings(answers) | {
+        "objective": objective,
+        "features": [] if segments.past is None else list(segments.past.features),
+        "segments": _proposed_segments(answers, segments),
+    }
+    if protected_among(answers.segment):
+        made |= {"decide_by_protected": True, "protected": protected_among(answers.segment)}
+    return checked_specification(made)
+
+
+def read_settings(answers: Answers) -> dict[str, Any]:
+    """Return name, purpose, constraints and expiry as fields of a specification."""
+    step = "objective"
     if not answers.name:
         raise FormError(step, "name", "Give the policy a name")
     floor = percent(step, "floor", "The exploration floor", answers.floor or "0", least=0, below=100)
@@ -411,29 +430,23 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
     constraints: dict[str, Any] = {"exploration_floor": floor}
     if cap is not None:
         constraints["exposure_cap"] = int(cap)
-    made: dict[str, Any] = {
-        "name": answers.name,
-        "objective": fields,
-        "features": [] if segments.past is None else list(segments.past.features),
-        "segments": _proposed_segments(answers, segments),
-        "constraints": constraints,
-        "description": answers.description,
-    }
+    made: dict[str, Any] = {"name": answers.name, "constraints": constraints, "description": answers.description}
     if expiry is not None:
         made["expire_after_days"] = expiry
-    if protected_among(answers.segment):
-        made |= {"decide_by_protected": True, "protected": protected_among(answers.segment)}
     try:
         msgspec.convert(answers.name, limits.Name)
     except msgspec.ValidationError:
         raise FormError(step, "name", _invalid_name(answers.name)) from None
+    return made
+
+
+def checked_specification(made: dict[str, Any]) -> PolicySpecification:
+    """Return the specification of its fields, or raise FormError if it is invalid."""
     try:
         specification: PolicySpecification = msgspec.convert(made, PolicySpecification)
         specification.problems()
-    except msgspec.ValidationError as error:
-        raise FormError(step, "", f"The policy is invalid: {error}") from None
-    except (InputError, BadRequest) as error:
-        raise FormError(step, "", f"The policy is invalid: {error}") from None
+    except (msgspec.ValidationError, InputError, BadRequest) as error:
+        raise FormError("objective", "", f"The policy is invalid: {error}") from None
     return specification
 
 

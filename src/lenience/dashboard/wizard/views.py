@@ -11,12 +11,21 @@ from sqlalchemy import func, select
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount
 from lenience.core.offers import describe_offers
+from lenience.core.protected_attributes import protected_among
 from lenience.dashboard.figures.intervals import shrinkage_bar
 from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.rendering import natural
 from lenience.dashboard.wizard import past_file, upload_reader
 from lenience.dashboard.wizard.answers import BANDS, COLUMNS, EVERYONE, OBJECTIVE, Answers, FormError, sentence
 from lenience.dashboard.wizard.bands import MANY, USUAL
+from lenience.dashboard.wizard.feature_plan import (
+    TRUST,
+    feature_objective,
+    guess_uses,
+    read_feature_answers,
+    read_feature_fit,
+    read_feature_specification,
+)
 from lenience.dashboard.wizard.guesses import (
     Kind,
     guess_accepted,
@@ -31,6 +40,7 @@ from lenience.dashboard.wizard.plan import (
     read_cost,
     read_objective,
     read_segments,
+    read_settings,
     read_specification,
     read_unit,
     start_mark,
@@ -81,6 +91,32 @@ def _bands(column: past_file.Column, answers: Answers) -> str:
     """Return the content of the field for a column's bands: as answered, or a suggestion until it is selected."""
     usual = USUAL if column.different > MANY and column.name not in answers.segment else ""
     return dict(answers.bands).get(column.name, usual)
+
+
+def features_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
+    """Return the columns with how each is probably used by a policy with features, or as answered."""
+    _from_file(path)
+    columns, rows = past_file.columns(path), past_file.count(path)
+    if not answers.outcome:
+        guessed = guess_columns(columns)
+        guessed["accepted"] = guess_accepted(path, columns, guessed)
+        names = {name: guessed[name] for name in ("accepted", "outcome", "score")}
+        answers = msgspec.structs.replace(answers, **names)
+    taken = (answers.outcome, answers.accepted)
+    uses = dict(answers.uses) or guess_uses(columns, rows, taken)
+    return {
+        "columns": columns,
+        "chosen": answers,
+        "uses": uses,
+        "protected_columns": protected_among([column.name for column in columns]),
+        "kind": answers.kind or "logistic",
+        "trust": answers.trust or TRUST,
+        "sampled": past_file.SAMPLE if rows > past_file.SAMPLE else 0,
+        "everyone": EVERYONE,
+        "accepted": meanings(path, answers, "accepted"),
+        "outcome": meanings(path, answers, "outcome"),
+        "carried": answers.pairs(COLUMNS),
+    }
 
 
 def bands_view(path: Path, answers: Answers, column: str, text: str) -> dict[str, Any]:
@@ -148,6 +184,8 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
 
 def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
     """Return the objective as answered so far, and which segments would start."""
+    if answers.kind:
+        return _feature_objective_view(service, path, answers)
     segments = read_segments(path, answers)
     past = segments.past
     guessed = average = ""
@@ -175,7 +213,26 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
         "delay_source": delay_source,
         "policies": [name for name, _ in _policies(service)],
         "carried": answers.pairs(OBJECTIVE),
+        "starting_shown": True,
         **starting_view(path, shown),
+    }
+
+
+def _feature_objective_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
+    """Return the objective of a policy with features as answered so far."""
+    given = read_feature_answers(path, answers)
+    priced = given.economics is not None
+    known = "file" if priced and not answers.rate else answers.known
+    shown = msgspec.structs.replace(answers, rate=answers.rate or "10", known=known)
+    return {
+        "shown": shown,
+        "priced": "the gain and the loss of each applicant" if priced else "",
+        "average": "",
+        "last_year": None,
+        "delay_source": "",
+        "policies": [name for name, _ in _policies(service)],
+        "carried": answers.pairs(OBJECTIVE),
+        "starting_shown": False,
     }
 
 
@@ -228,10 +285,13 @@ def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
 
 def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
     """Return the policy as it would be created."""
+    if answers.kind:
+        return _feature_check_view(service, path, answers)
     segments = read_segments(path, answers)
     specification = read_specification(answers, segments)
     number = dict(_policies(service)).get(specification.name, 0) + 1
     return {
+        "by_features": False,
         "specification": specification,
         "objective_rows": [*describe_objective(specification.objective), *describe_unit(answers)],
         "number": number,
@@ -244,6 +304,36 @@ def check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]
         "sent": example_request(specification),
         "carried": answers.pairs(),
     }
+
+
+def _feature_check_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
+    """Return the summary of a policy with features. What the model learns from the file is shown after it is fitted."""
+    objective = feature_objective(answers)
+    settings = read_settings(answers)
+    given = read_feature_answers(path, answers)
+    described = describe_objective(objective)
+    if answers.known == "file":
+        described = [("Break-even", "each applicant's own, from the file"), *described[1:]]
+    return {
+        "by_features": True,
+        "settings": settings,
+        "objective_rows": [*described, *describe_unit(answers)],
+        "number": dict(_policies(service)).get(answers.name, 0) + 1,
+        "columns": given.columns,
+        "monitored": given.monitored,
+        "score": given.score,
+        "carried": answers.pairs(),
+    }
+
+
+def fitted_view(path: Path, answers: Answers) -> dict[str, Any]:
+    """Return what the model has learnt from the file, or why it cannot be fitted."""
+    try:
+        specification = read_feature_specification(path, answers)
+        fit = read_feature_fit(path, answers)
+    except FormError as error:
+        return {"fit": None, "trouble": sentence(str(error)), "sent": ""}
+    return {"fit": fit, "trouble": "", "sent": example_request(specification)}
 
 
 def describe_unit(answers: Answers) -> list[tuple[str, str]]:
@@ -331,4 +421,10 @@ def _segments(service: Service, name: str) -> set[str]:
         return set(connection.execute(query.where(chain.c.segment.is_not(None))).scalars())
 
 
-VIEWS = {"columns": columns_view, "beliefs": beliefs_view, "objective": objective_view, "check": check_view}
+VIEWS = {
+    "columns": columns_view,
+    "features": features_view,
+    "beliefs": beliefs_view,
+    "objective": objective_view,
+    "check": check_view,
+}

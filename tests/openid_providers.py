@@ -75,7 +75,7 @@ import werkzeug.serving, oidc_provider_mock
 app = oidc_provider_mock.app(require_client_registration=True, require_nonce=True)
 werkzeug.serving.make_server("127.0.0.1", {port}, app, threaded=True).serve_forever()
 """
-    issuer = f"http://127.0.0.1:{port}"
+    issuer = f"http://localhost:{port}"  # to a browser, this is another site than 127.0.0.1
     environment = {**os.environ, "AUTHLIB_INSECURE_TRANSPORT": "1", "PYTHONWARNINGS": "ignore"}
     process = subprocess.Popen([sys.executable, "-c", program], env=environment, stderr=subprocess.DEVNULL)
     try:

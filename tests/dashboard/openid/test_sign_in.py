@@ -293,8 +293,8 @@ def test_a_provider_that_is_down_stops_neither_the_service_nor_keys(tmp_path: Pa
         served.stop()
 
 
-def test_a_service_without_openid_has_no_such_pages(empty: Served) -> None:
-    with browser(empty) as http:
+def test_a_service_without_openid_has_no_such_pages(forms: Served) -> None:
+    with browser(forms) as http:
         assert http.get("/sign-in/oidc").status_code == 404
         assert http.get("/sign-in/oidc/callback", params={"code": "x", "state": "y"}).status_code == 404
         assert "/sign-in/oidc" not in http.get("/sign-in").text

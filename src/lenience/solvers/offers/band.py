@@ -47,6 +47,8 @@ from lenience.core.compiled import compiled
 from lenience.solvers.stopping.band import put_above
 
 MARGIN = 4e-15  # relative, a row: more than 16 roundings of 2⁻⁵³
+FACTS = 12  # of a set of accepted menus
+TRIM = 4  # rows between attempts to drop states at the top, and how many states are dropped at once
 BLOCK = 16  # Loops over a run go on to a multiple of this, because what is left over would be slow.
 
 
@@ -207,40 +209,30 @@ def consistent_set(
 
 
 @compiled
-def run_lines(
+def chords(
     p: float,
     q: float,
     amount: NDArray[np.float64],
     cost: NDArray[np.float64],
-    share: NDArray[np.float64],
     choice: NDArray[np.int64],
     sets: NDArray[np.bool_],
     line: int,
-) -> tuple[float, float, float, float, float, float, float]:
-    """Return what a set of accepted menus means between the means p and q, where each menu's best offer is the same.
+) -> tuple[float, float, float, float]:
+    """Return the chords between the means p and q of a set's largest accepted and smallest rejected loss.
 
-    The set's share d; its expected loss Z = z0 − z1 p̂ as z0 and z1; the largest loss that is accepted, at p and at q;
-    and the smallest loss that is not, at p and at q.
+    Each is l0 − l1 p̂, as l0 and l1. The first is convex and the second is concave, so they are on the safe side.
     """
-    d = 0.0
-    z0 = 0.0
-    z1 = 0.0
     least = -1.0
     least_end = -1.0
     most = math.inf
     most_end = math.inf
-    for m in range(share.size):
+    for m in range(choice.size):
         # Selections instead of branches: which menus are accepted is hard to predict.
         inside = sets[line, m]
         a = amount[choice[m]]
         c = cost[choice[m]]
         loss = a * (c - p)
         loss_end = a * (c - q)
-        weight = share[m] if inside else 0.0
-        d += weight
-        weight = weight * a if loss > 0.0 else 0.0
-        z0 += weight * c
-        z1 += weight
         lower = loss if inside else -1.0
         least = lower if lower > least else least
         lower = loss_end if inside else -1.0
@@ -249,7 +241,93 @@ def run_lines(
         most = upper if upper < most else most
         upper = math.inf if inside else loss_end
         most_end = upper if upper < most_end else most_end
-    return d, z0, z1, least, least_end, most, most_end
+    least_slope = 0.0
+    most_slope = 0.0
+    if q > p:
+        least_slope = (least - least_end) / (q - p)
+        if most < math.inf:
+            most_slope = (most - most_end) / (q - p)
+    return least + least_slope * p, least_slope, most + most_slope * p, most_slope
+
+
+@compiled
+def describe_set(
+    p: float,
+    h: float,
+    breaks: NDArray[np.float64],
+    next_break: int,
+    amount: NDArray[np.float64],
+    cost: NDArray[np.float64],
+    share: NDArray[np.float64],
+    choice: NDArray[np.int64],
+    sets: NDArray[np.bool_],
+    facts: NDArray[np.float64],
+    line: int,
+) -> None:
+    """Write what a set of accepted menus means around the mean p, which is below the break ``next_break``.
+
+    The ``FACTS``: its share d; its expected loss Z = z0 − z1 p̂ as z0 and z1; the factors of R and of Z in X, and that
+    of R + Z in I; the largest loss that is accepted as l0 − l1 p̂, and the smallest that is not as u0 − u1 p̂; and from
+    which to which mean these are the largest and the smallest.
+    """
+    d = 0.0
+    z0 = 0.0
+    z1 = 0.0
+    least = -1.0
+    most = math.inf
+    first = -1
+    other = -1
+    for m in range(share.size):
+        a = amount[choice[m]]
+        c = cost[choice[m]]
+        loss = a * (c - p)
+        if sets[line, m]:
+            d += share[m]
+            if loss > 0.0:
+                z0 += share[m] * a * c
+                z1 += share[m] * a
+            if loss > least:
+                least = loss
+                first = m
+        elif loss < most:
+            most = loss
+            other = m
+    low = breaks[next_break - 1] if next_break > 0 else -1.0
+    high = breaks[next_break] if next_break < breaks.size else 2.0
+    for m in range(share.size):
+        rival = first if sets[line, m] else other
+        if rival < 0:
+            # Every loss that is accepted is a gain of more than 1: the largest loss counts as −1.
+            at = cost[choice[m]] + 1.0 / amount[choice[m]]
+            high = min(high, at) if at > p else high
+            low = max(low, at) if at <= p else low
+            continue
+        a = amount[choice[m]]
+        b = amount[choice[rival]]
+        if a != b:
+            at = (a * cost[choice[m]] - b * cost[choice[rival]]) / (a - b)
+            if at > p:
+                high = min(high, at)
+            else:
+                low = max(low, at)
+    facts[line, 0] = d
+    facts[line, 1] = z0
+    facts[line, 2] = z1
+    facts[line, 3] = h * d / (1.0 + h * d)
+    facts[line, 4] = 1.0 / (1.0 + h * d)
+    facts[line, 5] = h / (1.0 + h * d)
+    facts[line, 6] = -1.0 if first < 0 else amount[choice[first]] * cost[choice[first]]
+    facts[line, 7] = 0.0 if first < 0 else amount[choice[first]]
+    facts[line, 8] = math.inf if other < 0 else amount[choice[other]] * cost[choice[other]]
+    facts[line, 9] = 0.0 if other < 0 else amount[choice[other]]
+    facts[line, 10] = low
+    facts[line, 11] = high
+
+
+@compiled
+def worth_at(j: int, up: float, down: float, bound: NDArray[np.float64], kinks: NDArray[np.float64]) -> float:
+    """Return a bound of R at state j, from bounds of both chances and of X in the row below, and what kinks add."""
+    return up * bound[j + 1] + down * bound[j] + kinks[j]
 
 
 @compiled
@@ -295,19 +373,32 @@ def solve_offer_band(
         total += share[m] * largest
     loss_margin = 4e-15 * total
     kink_margin = 1e-15 + 2.0 * mean_error
+    mean_margin = 2e-15 + mean_error
     more = 1.0 + MARGIN
     less = 1.0 - MARGIN
     one = np.uint64(1)  # unsigned offsets: without them the loops are not vectorised
     size = last + 4 + BLOCK
     low = np.zeros(size)
     high = np.zeros(size)
-    worth_low = np.zeros(size)
-    worth_high = np.zeros(size)
+    low_next = np.zeros(size)
+    high_next = np.zeros(size)
+    kink_low = np.zeros(size)  # what kinks add to R: 0 but at a few states
+    kink_high = np.zeros(size)
     numbers = np.arange(size).astype(np.float64)
-    mean = np.zeros(size)
-    rest = np.zeros(size)
-    mean_next = np.zeros(size)
-    rest_next = np.zeros(size)
+    # p̂ = (s + x)/n and 1 − p̂ = (f + (t − y))/n. For one component x = y = j and t = k. Otherwise x is p̂ and −y is
+    # 1 − p̂, and s = f = t = 0 and n = 1.
+    single = mixture.shape[0] == 1
+    s = mixture[0, 1] if single else 0.0
+    f = mixture[0, 2] if single else 0.0
+    x = numbers
+    y = numbers
+    x_next = numbers
+    y_next = numbers
+    if not single:
+        x = np.zeros(size)
+        y = np.zeros(size)
+        x_next = np.zeros(size)
+        y_next = np.zeros(size)
     gain = np.zeros(menus)
     choice = np.zeros(menus, dtype=np.int64)
     index = np.zeros((rows, 3), dtype=np.int64)
@@ -320,38 +411,48 @@ def solve_offer_band(
     widest = 0.0
 
     # The last row: from the first state that is not a proved stop to the last one that is not dropped.
-    write_means(last, 0, last, mixture, log_start, numbers, mean_next, rest_next)
-    kink_high = kink[kink.size - 1]
-    first_above = np.searchsorted(mean_next[: last + 1], kink[0])
+    scale = np.zeros(size)
+    spare = np.zeros(size)
+    write_means(last, 0, last, mixture, log_start, numbers, scale, spare)
+    inverse_next = 1.0 / (s + f + last) if single else 1.0
+    if not single:
+        x_next[:] = scale
+        y_next[:] = -spare
+    top_kink = kink[kink.size - 1]
+    first_above = np.searchsorted(scale[: last + 1], kink[0])
     bottom = 0
     for j in range(first_above - 1, -1, -1):
-        best_offers(mean_next[j], amount, cost, start, gain, choice)
+        best_offers(scale[j], amount, cost, start, gain, choice)
         # R is at most the gain of knowing p, because that gain is a martingale.
         if h * known_gain(last, j, mixture, log_start, kink, slope) * 1.0001 + np.max(gain) < 0.0:
             bottom = j + 1
             break
     top = last
+    edge = 0.0  # what knowing p gains at most at the state above the top, in this row and in those before it
     for j in range(max(first_above, bottom), last + 1):
-        if mean_next[j] > kink_high and known_gain(last, j, mixture, log_start, kink, slope) < drop:
-            top = j - 1
-            break
+        if scale[j] > top_kink:
+            edge = known_gain(last, j, mixture, log_start, kink, slope)
+            if edge < drop:
+                top = j - 1
+                break
     for j in range(bottom, top + 1):
-        high[j] = known_gain(last, j, mixture, log_start, kink, slope)
+        high_next[j] = known_gain(last, j, mixture, log_start, kink, slope)
 
     kink_at = np.zeros(kink.size, dtype=np.int64)
     break_at = np.zeros(breaks.size, dtype=np.int64)
     for i in range(kink.size):
-        kink_at[i] = np.searchsorted(mean_next[: last + 1], kink[i])
+        kink_at[i] = np.searchsorted(scale[: last + 1], kink[i])
     for i in range(breaks.size):
-        break_at[i] = np.searchsorted(mean_next[: last + 1], breaks[i])
-    # The runs of a row, and their sets: those of the row below are the first guess.
+        break_at[i] = np.searchsorted(scale[: last + 1], breaks[i])
+    # The runs of a row: where each ends, and the line of its set. Those of the row below are the first guess.
     most_runs = 2 * menus + breaks.size + 64
-    run_ends = np.zeros(most_runs, dtype=np.int64)
-    run_ends_next = np.zeros(most_runs, dtype=np.int64)
-    run_sets = np.zeros((most_runs + 2, menus), dtype=np.bool_)
-    run_sets_next = np.zeros((most_runs + 2, menus), dtype=np.bool_)
-    fresh = most_runs  # the line of a set that is new
-    nobody = most_runs + 1  # the line of the empty set
+    run_ends, run_sets, run_ends_next, run_sets_next = np.zeros((4, most_runs), dtype=np.int64)
+    lines = 16 * most_runs
+    sets = np.zeros((lines, menus), dtype=np.bool_)
+    facts = np.zeros((lines, FACTS))
+    used = 1  # line 0 is the empty set
+    facts[0, 4] = 1.0
+    facts[0, 5] = h
     runs = 0
     runs_next = 0
 
@@ -364,44 +465,71 @@ def solve_offer_band(
         begin = max(bottom - 1, 0)
         end = min(top, k)
         if begin < bottom:
-            low[begin] = 0.0
-            high[begin] = 0.0
+            low_next[begin] = 0.0
+            high_next[begin] = 0.0
         if top <= k:
-            low[top + 1] = 0.0
-            high[top + 1] = known_gain(k + 1, top + 1, mixture, log_start, kink, slope)
-            write_means(k + 1, top + 1, top + 1, mixture, log_start, numbers, mean_next, rest_next)
-        write_means(k + 1, begin, begin, mixture, log_start, numbers, mean_next, rest_next)
-        write_means(k, begin, end, mixture, log_start, numbers, mean, rest)
+            low_next[top + 1] = 0.0
+            high_next[top + 1] = edge
+        inverse = 1.0
+        t = 0.0
+        if single:
+            inverse = 1.0 / (s + f + k)
+            t = float(k)
+        else:
+            write_means(k, begin, end, mixture, log_start, numbers, x, y)
+            for i in range(begin, end + 1):
+                y[i] = -y[i]
+            if top <= k:
+                write_means(k + 1, top + 1, top + 1, mixture, log_start, numbers, x_next, y_next)
+            write_means(k + 1, begin, begin, mixture, log_start, numbers, x_next, y_next)
+        # Bounds of p̂ are upper_mean + upper x and lower_mean + lower x, and those of 1 − p̂ alike with −y. The absolute
+        # margin is more than the roundings of the two terms.
+        upper = inverse * more
+        upper_mean = s * upper + mean_margin
+        upper_rest = (f + t) * upper + mean_margin
+        lower = inverse * less
+        lower_mean = s * lower - mean_margin
+        lower_rest = (f + t) * lower - mean_margin
+        if used > lines - most_runs:
+            # Keep only the sets of the row below.
+            kept_sets = np.zeros((runs_next, menus), dtype=np.bool_)
+            kept_facts = np.zeros((runs_next, FACTS))
+            for i in range(runs_next):
+                kept_sets[i] = sets[run_sets_next[i]]
+                kept_facts[i] = facts[run_sets_next[i]]
+            used = 1
+            for i in range(runs_next):
+                sets[used] = kept_sets[i]
+                facts[used] = kept_facts[i]
+                run_sets_next[i] = used
+                used += 1
 
-        # R: what the label may add to X, and the kinks between the means of two successors.
-        # Two loops: with more arrays in one, the compiler does not vectorise it.
-        for i in range(np.uint64(begin), np.uint64(end + 1)):
-            worth_low[i] = (mean[i] * low[i + one] + rest[i] * low[i]) * less - mean_error * (low[i + one] + low[i])
-        for i in range(np.uint64(begin), np.uint64(end + 1)):
-            worth_high[i] = (mean[i] * high[i + one] + rest[i] * high[i]) * more
-            worth_high[i] += mean_error * (high[i + one] + high[i])
+        # The kinks between the means of two successors.
         for i in range(kink.size):
             j = min(max(kink_at[i], begin), end)
-            while j > begin and mean_next[j] >= kink[i]:
+            while j > begin and (s + x_next[j]) * inverse_next >= kink[i]:
                 j -= 1
-            while j < end and mean_next[j + 1] < kink[i]:
+            while j < end and (s + x_next[j + 1]) * inverse_next < kink[i]:
                 j += 1
             kink_at[i] = j
-            extra = rest[j] * (kink[i] - mean_next[j])
-            if kink[i] > mean[j]:
-                extra = mean[j] * (mean_next[j + 1] - kink[i])
-            worth_low[j] += slope[i] * max(extra * less - kink_margin, 0.0)
-            worth_high[j] += slope[i] * (max(extra, 0.0) * more + kink_margin)
+            mean = (s + x[j]) * inverse
+            below = (s + x_next[j]) * inverse_next
+            above = (s + x_next[j + 1]) * inverse_next
+            extra = (f + (t - y[j])) * inverse * (kink[i] - below)
+            if kink[i] > mean:
+                extra = mean * (above - kink[i])
+            kink_low[j] += slope[i] * max(extra * less - kink_margin, 0.0)
+            kink_high[j] += slope[i] * (max(extra, 0.0) * more + kink_margin)
             # Rounding may have put the kink beside its state. What it adds there is then below the margin.
-            if j > begin and mean_next[j] >= kink[i] - kink_margin:
-                worth_high[j - 1] += slope[i] * kink_margin
-            if j < end and mean_next[j + 1] <= kink[i] + kink_margin:
-                worth_high[j + 1] += slope[i] * kink_margin
+            if j > begin and below >= kink[i] - kink_margin:
+                kink_high[j - 1] += slope[i] * kink_margin
+            if j < end and above <= kink[i] + kink_margin:
+                kink_high[j + 1] += slope[i] * kink_margin
         for i in range(breaks.size):
             j = min(max(break_at[i], begin), end)
-            while j > begin and mean[j] > breaks[i]:
+            while j > begin and (s + x[j]) * inverse > breaks[i]:
                 j -= 1
-            while j < end and mean[j + 1] <= breaks[i]:
+            while j < end and (s + x[j + 1]) * inverse <= breaks[i]:
                 j += 1
             break_at[i] = j
 
@@ -412,9 +540,9 @@ def solve_offer_band(
         runs = 0
         guess = 0.0
         alive = end + 1  # the first state where something is accepted
-        best_offers(mean[j], amount, cost, start, gain, choice)
+        best_offers((s + x[j]) * inverse, amount, cost, start, gain, choice)
         while j <= end:
-            p = mean[j]
+            p = (s + x[j]) * inverse
             # The states that may have the same set: to the next break, and to where the run ended in the row below.
             crossed = False
             while next_break < breaks.size and (
@@ -425,107 +553,152 @@ def solve_offer_band(
             if crossed and choosing:
                 best_offers(p, amount, cost, start, gain, choice)
             until = end if next_break == breaks.size else min(break_at[next_break], end)
-            while next_run < runs_next and run_ends_next[next_run] < j:
+            # A run that ends at a break may have ended one state later in the row below.
+            while next_run < runs_next and run_ends_next[next_run] < j + crossed:
                 next_run += 1
-            line = next_run
-            if j < bottom:
-                line = nobody
-            elif next_run < runs_next:
+            line = 0
+            if next_run < runs_next:
                 until = min(until, run_ends_next[next_run])
-            else:
-                line = nobody
-            d, z0, z1, least, least_end, most, most_end = run_lines(
-                p, mean[until], amount, cost, share, choice, run_sets_next, line
-            )
-            label = h * (worth_high[j] + (z0 - z1 * p)) / (1.0 + h * d)
-            if not least < label <= most:
+                line = run_sets_next[next_run]
+            up = upper_mean + upper * x[j]
+            worth = worth_at(j, up, upper_rest - upper * y[j], high_next, kink_high)
+            suits = False
+            if line > 0:
+                if not facts[line, 10] <= p < facts[line, 11]:
+                    # Another menu may have the largest loss here. The set around its other mean keeps its own line.
+                    known = line
+                    line = min(used, lines - 1)
+                    used = line + 1
+                    for m in range(menus):
+                        sets[line, m] = sets[known, m]
+                    describe_set(p, h, breaks, next_break, amount, cost, share, choice, sets, facts, line)
+                label = facts[line, 5] * (worth + (facts[line, 1] - facts[line, 2] * p))
+                suits = facts[line, 6] - facts[line, 7] * p < label <= facts[line, 8] - facts[line, 9] * p
+            if not suits:
                 # The set of the row below does not suit here.
                 best_offers(p, amount, cost, start, gain, choice)
-                line = fresh
-                consistent_set(gain, share, h, worth_high[j], guess, run_sets_next, line)
-                d, z0, z1, least, least_end, most, most_end = run_lines(
-                    p, mean[until], amount, cost, share, choice, run_sets_next, line
-                )
-            if d == 0.0:
+                line = min(used, lines - 1)
+                used = line + 1
+                consistent_set(gain, share, h, worth, guess, sets, line)
+                describe_set(p, h, breaks, next_break, amount, cost, share, choice, sets, facts, line)
+            if facts[line, 0] == 0.0:
+                used -= line > 0
                 low[j] = 0.0
                 high[j] = 0.0
-                label_low[j] = h * max(worth_low[j], 0.0) * less
-                label_high[j] = h * worth_high[j] * more
+                up = lower_mean + lower * x[j]
+                worth_low = worth_at(j, up, lower_rest - lower * y[j], low_next, kink_low)
+                label_low[j] = h * max(worth_low, 0.0) * less
+                label_high[j] = h * worth * more
                 j += 1
                 continue
             alive = min(alive, j)
-            factor = h * d / (1.0 + h * d)
-            loss_factor = 1.0 / (1.0 + h * d)
-            label_factor = h / (1.0 + h * d)
-            # The chords that I must stay between.
-            least_slope = 0.0
-            most_slope = 0.0
-            if until > j:
-                least_slope = (least_end - least) / (mean[until] - p)
-                if most < math.inf:
-                    most_slope = (most_end - most) / (mean[until] - p)
-            # The states after ``until`` are computed again with their own set.
+            z0 = facts[line, 1]
+            z1 = facts[line, 2]
+            factor = facts[line, 3]
+            loss_factor = facts[line, 4]
+            label_factor = facts[line, 5]
+            # What I must stay between.
+            l0 = facts[line, 6]
+            l1 = facts[line, 7]
+            u0 = facts[line, 8]
+            u1 = facts[line, 9]
+            q = (s + x[until]) * inverse
+            if q > facts[line, 11]:
+                l0, l1, u0, u1 = chords(p, q, amount, cost, choice, sets, line)
+            # The states after ``until`` are computed again with their own set. Two loops, because the compiler does not
+            # vectorise one with more arrays.
+            first = np.uint64(j)
             beyond = np.uint64(j + ((until - j) // BLOCK + 1) * BLOCK)
-            final = float(until)
+            final = x[until]
+            # Z, and with it all that is computed, is affine in x.
+            zx = z1 * inverse
+            zc = z0 - zx * s
+            tx = loss_factor * zx
+            tc = -loss_factor * (zc + loss_margin)
+            for i in range(first, beyond):
+                worth_low = (lower_mean + lower * x[i]) * low_next[i + one]
+                worth_low += (lower_rest - lower * y[i]) * low_next[i] + kink_low[i]
+                low[i] = max(factor * worth_low + (tc + tx * x[i]), 0.0)
+            tc = -loss_factor * (zc - loss_margin)
+            px = l1 * inverse - label_factor * zx
+            pc = label_factor * zc - l0 + l1 * inverse * s
+            qx = u1 * inverse - label_factor * zx
+            qc = label_factor * zc - u0 + u1 * inverse * s
             violations = np.int64(0)
-            for i in range(np.uint64(j), beyond):
-                low[i] = max(factor * worth_low[i] - loss_factor * (z0 - z1 * mean[i] + loss_margin), 0.0)
-            for i in range(np.uint64(j), beyond):
-                loss = z0 - z1 * mean[i]
-                high[i] = factor * worth_high[i] - loss_factor * (loss - loss_margin)
-                label = label_factor * (worth_high[i] + loss)
-                outside = (label < least + least_slope * (mean[i] - p)) | (label > most + most_slope * (mean[i] - p))
-                violations += np.int64(outside & (numbers[i] <= final))
+            for i in range(first, beyond):
+                worth = (upper_mean + upper * x[i]) * high_next[i + one]
+                worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
+                high[i] = factor * worth + (tc + tx * x[i])
+                outside = (label_factor * worth + (pc + px * x[i]) < 0.0) | (
+                    label_factor * worth + (qc + qx * x[i]) > 0.0
+                )
+                violations += np.int64(outside & (x[i] <= final))
             if violations > 0:
                 # Another set suits the last state (a run ends where it ended in the row below, or one state before), or
                 # more. Keep the states before the first of these; state j itself is consistent.
-                label = label_factor * (worth_high[until] + (z0 - z1 * mean[until]))
-                distance = mean[until] - p
-                alone = label < least + least_slope * distance or label > most + most_slope * distance
-                i = until if violations == 1 and alone else j + 1
-                while i < until:
-                    label = label_factor * (worth_high[i] + (z0 - z1 * mean[i]))
-                    if label < least + least_slope * (mean[i] - p) or label > most + most_slope * (mean[i] - p):
-                        break
-                    i += 1
-                i = max(i, j + 1)
-                until = i - 1
+                i = until
+                mean = (s + x[i]) * inverse
+                up = upper_mean + upper * x[i]
+                worth = worth_at(i, up, upper_rest - upper * y[i], high_next, kink_high)
+                label = label_factor * (worth + (z0 - z1 * mean))
+                if violations > 1 or l0 - l1 * mean <= label <= u0 - u1 * mean:
+                    i = j + 1
+                    while i < until:
+                        mean = (s + x[i]) * inverse
+                        up = upper_mean + upper * x[i]
+                        worth = worth_at(i, up, upper_rest - upper * y[i], high_next, kink_high)
+                        label = label_factor * (worth + (z0 - z1 * mean))
+                        if label < l0 - l1 * mean or label > u0 - u1 * mean:
+                            break
+                        i += 1
+                until = max(i, j + 1) - 1
             if stored:
-                close = np.int64(0)
-                final = float(until)
-                for i in range(np.uint64(j), beyond):
-                    label = worth_high[i] + (z0 - z1 * mean[i])
-                    upper = label_factor * (label + loss_margin) * more
+                final = x[until]
+                for i in range(first, beyond):
+                    worth = (upper_mean + upper * x[i]) * high_next[i + one]
+                    worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
+                    label_high[i] = label_factor * (worth + (zc + loss_margin - zx * x[i])) * more
+                for i in range(first, beyond):
+                    worth = (upper_mean + upper * x[i]) * high_next[i + one]
+                    worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
+                    worth_low = (lower_mean + lower * x[i]) * low_next[i + one]
+                    worth_low += (lower_rest - lower * y[i]) * low_next[i] + kink_low[i]
                     # I does not rise by more than h for each unit of R.
-                    lower = label_factor * (label - loss_margin) * less - h * (worth_high[i] - worth_low[i]) * more
-                    lower = max(lower, 0.0)
-                    label_high[i] = upper
-                    label_low[i] = lower
-                    near = (lower <= least + least_slope * (mean[i] - p)) | (upper > most + most_slope * (mean[i] - p))
-                    close += np.int64(near & (numbers[i] <= final))
-                for i in range(j, until + 1):
-                    widest = max(widest, high[i] - low[i])
+                    least = label_factor * (worth + (zc - loss_margin - zx * x[i])) * less
+                    label_low[i] = max(least - h * (worth - worth_low) * more, 0.0)
+                close = np.int64(0)
+                wide = np.int64(0)
+                for i in range(first, beyond):
+                    mean = (s + x[i]) * inverse
+                    near = (label_low[i] <= l0 - l1 * mean) | (label_high[i] > u0 - u1 * mean)
+                    close += np.int64(near & (x[i] <= final))
+                    wide += np.int64((high[i] - low[i] > widest) & (x[i] <= final))
+                if wide > 0:
+                    for i in range(j, until + 1):
+                        widest = max(widest, high[i] - low[i])
                 if close > 0:
                     for i in range(j, until + 1):
                         for m in range(menus):
-                            best = amount[choice[m]] * (mean[i] - cost[choice[m]])
+                            best = amount[choice[m]] * ((s + x[i]) * inverse - cost[choice[m]])
                             if best + label_high[i] > 0.0 and best + label_low[i] <= 0.0:
                                 undecided += 1
                                 break
-            same = runs > 0 and not crossed
+            same = runs > 0 and not crossed and facts[run_sets[runs - 1], 0] == facts[line, 0]
             if same:
                 for m in range(menus):
-                    same = same and run_sets[runs - 1, m] == run_sets_next[line, m]
+                    same = same and sets[run_sets[runs - 1], m] == sets[line, m]
             if same:
                 run_ends[runs - 1] = until
             elif runs < most_runs:
                 run_ends[runs] = until
-                for m in range(menus):
-                    run_sets[runs, m] = run_sets_next[line, m]
+                run_sets[runs] = line
                 runs += 1
             if next_run < runs_next and until >= run_ends_next[next_run] - 1:
                 next_run += 1
-            guess = label_factor * (worth_high[until] + (z0 - z1 * mean[until]))
+            mean = (s + x[until]) * inverse
+            up = upper_mean + upper * x[until]
+            worth = worth_at(until, up, upper_rest - upper * y[until], high_next, kink_high)
+            guess = label_factor * (worth + (z0 - z1 * mean))
             states += until - j + 1
             j = until + 1
         if stored:
@@ -541,17 +714,29 @@ def solve_offer_band(
                 table[0, filled + i] = label_low[begin + i] * unit
                 table[1, filled + i] = label_high[begin + i] * unit
             filled += count
-        mean, mean_next = mean_next, mean
-        rest, rest_next = rest_next, rest
+        for i in range(kink.size):
+            for j in range(max(kink_at[i] - 1, 0), kink_at[i] + 2):
+                kink_low[j] = 0.0
+                kink_high[j] = 0.0
+        low, low_next = low_next, low
+        high, high_next = high_next, high
+        x, x_next = x_next, x
+        y, y_next = y_next, y
+        inverse_next = inverse
         run_ends, run_ends_next = run_ends_next, run_ends
         run_sets, run_sets_next = run_sets_next, run_sets
         runs_next = runs
         bottom = alive
         top = end
-        while top > bottom + 2 and mean_next[top] > kink_high:
-            if known_gain(k, top, mixture, log_start, kink, slope) >= drop:
-                break
-            top -= 1
+        if k % TRIM == 0:
+            # With j successes and fewer failures p is larger, and with more successes too. So above all kinks the gain
+            # of knowing p falls from row to row, and from state to state.
+            while top - TRIM > bottom + 2 and (s + x_next[top - TRIM + 1]) * inverse_next > top_kink:
+                above_top = known_gain(k, top - TRIM + 1, mixture, log_start, kink, slope)
+                if above_top >= drop:
+                    break
+                edge = above_top
+                top -= TRIM
     if bottom > 0:
         return 0.0, 0.0, widest, undecided, states, index, table[:, :filled]
-    return low[0], high[0], widest, undecided, states, index, table[:, :filled]
+    return low_next[0], high_next[0], widest, undecided, states, index, table[:, :filled]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -537,3 +538,29 @@ def test_features_that_need_one_break_even_say_so() -> None:
     objective = Discounted(offers=NINE, discount=0.9)
     with rejected("objective", "unsupported_offers"):
         objective.enclose(Belief(2, 1), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("prior", "amount", "cost", "gamma"),
+    [
+        (Belief(3, 1.5), [1, 2], [0.8, 0.75], 0.95),
+        (Belief(2, 1.2), [0.1, 0.5, 2], [0.8, 0.5, 0.8], 0.95),
+        (Belief(4, 3.2), [0.5, 1, 2, 5], [0.8, 0.7, 0.7, 0.5], 0.9),
+    ],
+)
+def test_menus_whose_best_offer_changes_at_a_mean_of_the_lattice(
+    prior: Belief, amount: list[float], cost: list[float], gamma: float
+) -> None:
+    """With one menu V = max(0, g + γM), which is easy to compute in extended precision."""
+    value: Any = None
+    a, c = (np.array(each, dtype=np.longdouble)[:, None] for each in (amount, cost))
+    for k in range(700, -1, -1):
+        mean = (prior.s + np.arange(k + 1, dtype=np.longdouble)) / (prior.n + k)
+        gain = np.max(a * (mean - c), axis=0)
+        if value is None:
+            value = np.maximum(gain, 0) / (1 - np.longdouble(gamma))
+            continue
+        value = np.maximum(0, gain + np.longdouble(gamma) * (mean * value[1:] + (1 - mean) * value[:-1]))
+    solved = solve_offers(prior, Offers.menu(amount, cost), gamma, 1, 1e-9)
+    assert solved.value.lower - 1e-12 <= float(value[0]) <= solved.value.upper + 1e-12
+    assert solved.value.width < 1e-8

@@ -162,6 +162,53 @@ def test_what_is_open_before_the_limit_counts(engine: Engine, clock: Clock) -> N
     assert engine.audit().whole
 
 
+def test_acceptances_before_the_limit_count_in_their_month(engine: Engine, clock: Clock) -> None:
+    engine.create()
+    january = engine.decide()
+    clock.time += 31 * DAY
+    before = [engine.decide(), engine.decide("old"), engine.decide()]
+    engine.override(before[2]["id"], "reject")
+    engine.create(capacity={"acceptances": 4})
+    # Two count: not January's, and not the one that was overridden.
+    assert rules([engine.decide(), engine.decide("old"), engine.decide()]) == ["accept", "accept", "period_capacity"]
+    engine.override(january["id"], "reject")
+    assert engine.decide()["rule"] == "period_capacity"
+    engine.override(before[0]["id"], "reject")  # it was counted when the limit began, so it is given back
+    last = engine.decide("old")
+    assert rules([last, engine.decide()]) == ["accept", "period_capacity"]
+    engine.override(before[0]["id"], "accept")
+    engine.create()  # without limits nothing is counted until the next limit begins
+    engine.decide("old")
+    engine.create(capacity={"acceptances": 7, "per": "year"})  # six of them are used
+    assert rules([engine.decide(), engine.decide("old")]) == ["accept", "period_capacity"]
+    assert engine.audit().findings == []
+
+
+def test_losses_before_the_limit_count(engine: Engine, clock: Clock) -> None:
+    engine.create(name="loans", objective=OFFERS)
+    made = [lend(engine, segment, SMALL) for segment in ("young", "old")]
+    assert rules(made) == ["accept", "accept"]
+    engine.create(name="loans", objective=OFFERS, capacity={"loss": 900})
+    assert lend(engine, "old", SMALL)["rule"] == "period_capacity"
+    assert engine.audit().findings == []
+
+    def uncounted(event: Any) -> Any:
+        if getattr(event, "overall", None) is None:
+            return event
+        return msgspec.structs.replace(event, overall=msgspec.structs.replace(event.overall, loss=400.0))
+
+    assert any("does not follow" in one for one in forge(engine, "loans", None, uncounted))
+
+    def older(event: Any) -> Any:
+        """Events of earlier releases did not count them."""
+        if getattr(event, "overall", None) is None or isinstance(event, Decided):
+            return event
+        none = {"accepted": 0, "loss": 0.0, "accepted_in_year": 0, "loss_in_year": 0.0}
+        return msgspec.structs.replace(event, overall=msgspec.structs.replace(event.overall, **none), counted=False)
+
+    assert not any("does not follow" in one for one in forge(engine, "loans", None, older))
+
+
 def test_a_ranked_batch_keeps_the_capacity(engine: Engine, clock: Clock) -> None:
     engine.create(name="loans", objective=OFFERS, capacity={"acceptances": 2})
     asked = [DecisionRequest("young", offer=SMALL), DecisionRequest("old", offer=SMALL)] * 2

@@ -354,6 +354,7 @@ class ChangeState:
                 four_eyes=last and two_persons,
                 overall=_overall_use(ledger, record) if opened else None,
                 lengths=_lengths(ledger, record) if opened or start is not None else {},
+                counted=opened,
                 model=None if start is None else start.digest(),
             )
             seq = ledger.append(chain, event)
@@ -410,10 +411,14 @@ def _model_start(ledger: Ledger, record: PolicyRecord, version: Version, now: St
 
 
 def _overall_use(ledger: Ledger, record: PolicyRecord) -> OverallUse:
-    """Return what all segments of a policy have open now, and what its months have used under earlier limits."""
+    """Return what all segments of a policy have open now, and what its month and year have used.
+
+    Under earlier limits the log has counted it. Acceptances by versions without limits are counted here.
+    """
     counts = [ledger.chains[record.segments[name]].counts for name in sorted(record.segments)]
+    use = ledger.overall_use(ledger.chains[record.chain]).with_earlier(ledger.uncounted_acceptances(record))
     return msgspec.structs.replace(
-        ledger.overall_use(ledger.chains[record.chain]),
+        use,
         pending=sum(own.pending for own in counts),
         at_risk=math.fsum(own.at_risk for own in counts),
     )

@@ -344,6 +344,8 @@ def _change_use(ledger: Ledger, sender: Sender, chain: ChainState, plan: Transit
     accepted, month = plan.accepted, 0
     if accepted < 0:
         charged = ledger.charged_month(own, plan.state.id)
+        if charged is None and chain.segment is not None:
+            charged = ledger.opening_month(record, chain.segment, plan.state)
         accepted, month = (0, 0) if charged is None else (accepted, charged)
     if accepted or plan.pending:
         change = UseChange(accepted, plan.pending, plan.state.loss, month)

@@ -208,8 +208,9 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     """The new state of a version (in the policy's chain). The revision tells processes to reload the policy.
 
     Where the version has limits over all segments, ``overall`` is what they have used and have open when it becomes
-    active, and ``lengths`` the numbers of events in the chains of the segments at that time. Where its model learns
-    from all segments, ``model`` and ``lengths`` say from which state it starts.
+    active, and ``lengths`` the numbers of events in the chains of the segments at that time. It includes acceptances by
+    versions without such limits if ``counted``; events of earlier releases do not. Where its model learns from all
+    segments, ``model`` and ``lengths`` say from which state it starts.
     """
 
     number: int
@@ -217,6 +218,7 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     revision: int
     overall: OverallUse | None = None
     lengths: dict[str, int] = {}
+    counted: bool = False  # whether acceptances by versions without limits count in ``overall``
     model: str | None = None  # the digest of the model state from which the version starts to learn
     four_eyes: bool = False  # whether it had to be activated by somebody else than its author
 

@@ -7,10 +7,15 @@ hold exactly.
 
 Months and years are those of UTC. An acceptance uses capacity in the month in which it is made. An outcome does not
 give it back. A person who overrides an acceptance gives it back to the month that it was taken from.
+
+A version without such limits counts nothing. So when a version with limits becomes active, it counts what versions
+without limits have accepted since the last activation of one with limits: the acceptances that stand, each in the month
+of its decision.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Literal, TypeAlias
@@ -117,6 +122,19 @@ class OverallUse(msgspec.Struct, frozen=True, array_like=True):
             max(now.loss_in_year + change.accepted * change.loss, 0.0) if same_year else now.loss_in_year,
             pending,
             max(now.at_risk + change.pending * change.loss, 0.0) if pending > 0 else 0.0,
+        )
+
+    def with_earlier(self, earlier: Iterable[tuple[int, float]]) -> OverallUse:
+        """Return the use with acceptances that no limit has counted: their times and losses, in any order."""
+        months = [(month_of(time), loss) for time, loss in earlier]
+        in_month = [loss for month, loss in months if month == self.month]
+        in_year = [loss for month, loss in months if month // 12 == self.month // 12]
+        return msgspec.structs.replace(
+            self,
+            accepted=self.accepted + len(in_month),
+            loss=self.loss + math.fsum(in_month),
+            accepted_in_year=self.accepted_in_year + len(in_year),
+            loss_in_year=self.loss_in_year + math.fsum(in_year),
         )
 
     def used(self, capacity: Capacity) -> float:

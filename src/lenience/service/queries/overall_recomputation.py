@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lenience.service.domain.events import StateChanged, UseChanged
-from lenience.service.domain.overall import OverallUse, UseChange
+from lenience.service.domain.overall import OverallUse, UseChange, month_of
 from lenience.service.domain.rule import Counts
 
 CLOSE = 1e-9  # relative: sums of the same losses in another order
+NOT_CHARGED = "it gives capacity back to a month that was not charged"
 
 
 @dataclass(slots=True)
@@ -22,8 +23,11 @@ class Opening:
 
     where: str
     event: StateChanged
+    before: OverallUse  # what was used according to the events before it
+    counted: dict[str, int]  # the numbers of the segments' events at the opening before it
     pending: dict[str, int] = field(default_factory=dict)
     at_risk: dict[str, float] = field(default_factory=dict)
+    earlier: list[tuple[int, float]] = field(default_factory=list)  # acceptances that no limit had counted
 
 
 @dataclass(slots=True)
@@ -39,6 +43,8 @@ class OverallRecomputation:
     _seen: dict[str, list[tuple[int, int, float]]] = field(default_factory=dict)  # in the segments' chains
     _openings: list[Opening] = field(default_factory=list)
     _charged: dict[str, int] = field(default_factory=dict)  # the month of each acceptance that was charged
+    _counted: dict[str, int] = field(default_factory=dict)  # the month of those counted when limits became active
+    _returned: list[tuple[str, str, int]] = field(default_factory=list)  # of these: given back, and to which month
 
     def add(self, seq: int, event: UseChanged | StateChanged) -> None:
         """Add an event of the policy's chain."""
@@ -47,18 +53,21 @@ class OverallRecomputation:
             change, after = event.change, event.after
             if self.now.after(event.at, change) != after:
                 self.report(where, "what all segments have used does not follow from the event before it")
-            if change.accepted < 0 and self._charged.pop(event.decision, None) != change.month:
-                self.report(where, "it gives capacity back to a month that was not charged")
+            if change.accepted < 0:
+                charged = self._charged.pop(event.decision, None)
+                if charged is None:  # it may have been counted when limits became active
+                    self._returned.append((where, event.decision, change.month))
+                elif charged != change.month:
+                    self.report(where, NOT_CHARGED)
             if change.accepted > 0:
                 self._charged[event.decision] = after.month
             self._changes.setdefault(event.decision, []).append((seq, change))
         else:
             if event.overall is None:
                 return
-            after, before = event.overall, self.now.at(event.at)
-            if msgspec.structs.replace(before, pending=after.pending, at_risk=after.at_risk) != after:
-                self.report(where, "what all segments have used does not follow from the event before it")
-            self._openings.append(Opening(where, event))
+            after = event.overall
+            last = self._openings[-1].event.lengths if self._openings else {}
+            self._openings.append(Opening(where, event, self.now.at(event.at), last))
         self.now = after
         self._places.append(seq)
         self._uses.append(after)
@@ -83,14 +92,29 @@ class OverallRecomputation:
             if opening.event.lengths.get(segment) == seq:
                 opening.pending[segment], opening.at_risk[segment] = after.pending, after.at_risk
 
+    def openings_at(self, segment: str, seq: int) -> list[Opening]:
+        """Return the activations that count the acceptances of a segment up to an event."""
+        return [one for one in self._openings if one.event.counted and one.event.lengths.get(segment) == seq]
+
+    def count_earlier(self, opening: Opening, decision: str, at: int, loss: float) -> None:
+        """Count an acceptance that stands when a version with limits becomes active, and that no limit had counted."""
+        opening.earlier.append((at, loss))
+        self._counted[decision] = month_of(at)
+
     def finish(self, limited: bool, pending: int, at_risk: float) -> None:
         """Compare with what the segments' chains say. ``limited`` is whether the active version has such limits."""
         for opening in self._openings:
             stated = opening.event.overall
             assert stated is not None
+            expected = opening.before.with_earlier(opening.earlier)
+            if msgspec.structs.replace(expected, pending=stated.pending, at_risk=stated.at_risk) != stated:
+                self.report(opening.where, "what all segments have used does not follow from the events before it")
             risks = math.fsum(opening.at_risk[name] for name in sorted(opening.at_risk))
             if (stated.pending, stated.at_risk) != (sum(opening.pending.values()), risks):
                 self.report(opening.where, "what was open in all segments differs from their logs")
+        for where, decision, month in self._returned:
+            if self._counted.get(decision) != month:
+                self.report(where, NOT_CHARGED)
         for decision, changes in self._changes.items():
             seen = iter(self._seen.get(decision, ()))
             if not all(any(_matches(change, one) for one in seen) for _, change in changes):

@@ -45,7 +45,7 @@ from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.queries.imported_tally import ImportedTally
 from lenience.service.queries.model_recomputation import ModelRecomputation
-from lenience.service.queries.overall_recomputation import OverallRecomputation
+from lenience.service.queries.overall_recomputation import Opening, OverallRecomputation
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import NO_VERSION
 from lenience.service.storage.policy_cache import Version
@@ -196,6 +196,18 @@ class SegmentRecomputation:
                 life = self.expected_decisions.get(decision or "")
                 loss = 0.0 if life is None else life.loss
                 self.overall.add_segment_event(self.segment, row.seq, decision, before, self.counts, loss)
+                for opening in self.overall.openings_at(self.segment, row.seq):
+                    self._count_earlier(opening)
+
+    def _count_earlier(self, opening: Opening) -> None:
+        """Count the acceptances that stand when limits over all segments begin, if no such limit has counted them."""
+        assert self.overall is not None
+        counted = opening.counted.get(self.segment, 0)
+        for identity, life in self.expected_decisions.items():
+            if life.seq > counted and life.accepted and life.source is None:
+                version = self.versions(life.version)
+                if version is not None and version.overall is None:
+                    self.overall.count_earlier(opening, identity, life.at, life.loss)
 
     def _is_pending(self, decision: str | None) -> bool:
         """Return whether a decision is pending."""

@@ -34,7 +34,7 @@ from lenience.service.domain.events import (
 from lenience.service.domain.feature_models import FeatureModel, FeatureState, PendingApplicants
 from lenience.service.domain.monitored import NOTHING_MONITORED, MonitoredValues
 from lenience.service.domain.open_loans import decode_open_loans, encode_open_loans
-from lenience.service.domain.overall import OverallUse, UseChange
+from lenience.service.domain.overall import OverallUse, UseChange, month_of
 from lenience.service.domain.pooled_models import ModelLabel
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.state import ChainState, DecisionState, Personal
@@ -468,6 +468,59 @@ class Ledger:
         texts += [text for of, _, text, _, about in self._events if of == chain.id and about == decision]
         charged = [event for event in map(read, texts) if isinstance(event, UseChanged) and event.change.accepted]
         return charged[-1].after.month if charged and charged[-1].change.accepted > 0 else None
+
+    def uncounted_acceptances(self, record: PolicyRecord) -> list[tuple[int, float]]:
+        """Return the times and losses of acceptances that no limit over all segments has counted.
+
+        They are those of versions without such limits since the last activation of a version with limits.
+        """
+        openings = self._openings(record.chain)
+        counted = openings[-1].lengths if openings else {}
+        unlimited = {number for number in record.states if not self._limited(record, number)}
+        after = {chain: counted.get(name, 0) for name, chain in record.segments.items()}
+        table = schema.decision
+        columns = (table.c.id, table.c.chain_id, table.c.seq, table.c.version, table.c.at, table.c.accepted)
+        found: dict[str, DecisionState] = {}
+        for chain in after:
+            query = select(*columns, table.c.status, table.c.amount, table.c.cost).where(
+                (table.c.chain_id == chain) & (table.c.accepted == 1) & (table.c.seq > after[chain])
+            )
+            found.update(
+                (row[0], DecisionState(*row[:7], amount=row[7], cost=row[8])) for row in self.connection.execute(query)
+            )
+        # What commands of this transaction have decided or changed is not in the database yet.
+        found.update((row[0], DecisionState(*row[:7], amount=row[7], cost=row[8])) for row in self._decisions)
+        found.update((state.id, state) for state in self.decisions.values() if state.changed)
+        return [
+            (state.at, state.loss)
+            for state in found.values()
+            if state.accepted and state.version in unlimited and state.seq > after.get(state.chain, state.seq)
+        ]
+
+    def _limited(self, record: PolicyRecord, number: int) -> bool:
+        """Return whether a version has limits over all segments."""
+        return self.registry.version(self.connection, record.id, number).overall is not None
+
+    def opening_month(self, record: PolicyRecord, segment: str, state: DecisionState) -> int | None:
+        """Return the month in which an acceptance was counted when a version with limits became active, or None."""
+        if state.version == NO_VERSION or self._limited(record, state.version):
+            return None
+        before = 0
+        for opening in self._openings(record.chain):
+            until = opening.lengths.get(segment, 0)
+            if before < state.seq <= until:
+                return month_of(state.at) if opening.counted else None
+            before = until
+        return None
+
+    def _openings(self, chain: int) -> list[StateChanged]:
+        """Return the events of a policy's chain by which versions with limits over all segments became active."""
+        events = schema.event
+        states = (events.c.chain_id == chain) & events.c.body.startswith('{"kind":"state"')
+        texts = [*self.connection.execute(select(events.c.body).where(states).order_by(events.c.seq)).scalars()]
+        texts += [text for of, _, text, _, _ in self._events if of == chain]
+        changes = [event for event in map(read, texts) if isinstance(event, StateChanged)]
+        return [event for event in changes if event.overall is not None]
 
     def erase_personal(self, state: DecisionState, seq: int) -> None:
         """Erase a decision's personal data up to an event: its own, and the reasons of overrides."""

@@ -286,30 +286,31 @@ def describe_set(
             if loss > 0.0:
                 z0 += share[m] * a * c
                 z1 += share[m] * a
-            if loss > least:
-                least = loss
-                first = m
+                if loss > least:
+                    least = loss
+                    first = m
         elif loss < most:
             most = loss
             other = m
     low = breaks[next_break - 1] if next_break > 0 else -1.0
     high = breaks[next_break] if next_break < breaks.size else 2.0
     for m in range(share.size):
-        rival = first if sets[line, m] else other
-        if rival < 0:
-            # Every loss that is accepted is a gain of more than 1: the largest loss counts as −1.
-            at = cost[choice[m]] + 1.0 / amount[choice[m]]
-            high = min(high, at) if at > p else high
-            low = max(low, at) if at <= p else low
-            continue
         a = amount[choice[m]]
+        c = cost[choice[m]]
+        inside = sets[line, m]
+        if inside and c <= p:
+            continue  # It gains, and does so up to the next break.
+        rival = first if inside else other
         b = amount[choice[rival]]
-        if a != b:
-            at = (a * cost[choice[m]] - b * cost[choice[rival]]) / (a - b)
-            if at > p:
-                high = min(high, at)
-            else:
-                low = max(low, at)
+        if a == b:
+            continue
+        at = (a * c - b * cost[choice[rival]]) / (a - b)
+        # A steeper loss is the larger one to the left of where both are equal, and the smaller one to the right. Where
+        # they are equal at p, rounding may put ``at`` on either side.
+        if (a < b) == inside:
+            high = min(high, max(at, p))
+        else:
+            low = max(low, min(at, p))
     facts[line, 0] = d
     facts[line, 1] = z0
     facts[line, 2] = z1
@@ -363,7 +364,6 @@ def solve_offer_band(
     in its second.
     """
     menus = share.size
-    choosing = start[menus] > menus  # whether a menu has several offers
     h = gamma / (1.0 - gamma)
     total = 0.0
     for m in range(menus):
@@ -400,7 +400,11 @@ def solve_offer_band(
         x_next = np.zeros(size)
         y_next = np.zeros(size)
     gain = np.zeros(menus)
-    choice = np.zeros(menus, dtype=np.int64)
+    # The best offers between two breaks. At a break itself, rounding could choose those of the other side.
+    choices = np.zeros((breaks.size + 1, menus), dtype=np.int64)
+    for i in range(breaks.size + 1):
+        middle = (breaks[i - 1] if i > 0 else 0.0) + (breaks[i] if i < breaks.size else 1.0)
+        best_offers(0.5 * middle, amount, cost, start, gain, choices[i])
     index = np.zeros((rows, 3), dtype=np.int64)
     table = np.empty((2, space))
     label_low = np.zeros(size)
@@ -422,7 +426,7 @@ def solve_offer_band(
     first_above = np.searchsorted(scale[: last + 1], kink[0])
     bottom = 0
     for j in range(first_above - 1, -1, -1):
-        best_offers(scale[j], amount, cost, start, gain, choice)
+        best_offers(scale[j], amount, cost, start, gain, choices[0].copy())
         # R is at most the gain of knowing p, because that gain is a martingale.
         if h * known_gain(last, j, mixture, log_start, kink, slope) * 1.0001 + np.max(gain) < 0.0:
             bottom = j + 1
@@ -540,7 +544,6 @@ def solve_offer_band(
         runs = 0
         guess = 0.0
         alive = end + 1  # the first state where something is accepted
-        best_offers((s + x[j]) * inverse, amount, cost, start, gain, choice)
         while j <= end:
             p = (s + x[j]) * inverse
             # The states that may have the same set: to the next break, and to where the run ended in the row below.
@@ -550,8 +553,7 @@ def solve_offer_band(
             ):
                 next_break += 1
                 crossed = True
-            if crossed and choosing:
-                best_offers(p, amount, cost, start, gain, choice)
+            choice = choices[next_break]
             until = end if next_break == breaks.size else min(break_at[next_break], end)
             # A run that ends at a break may have ended one state later in the row below.
             while next_run < runs_next and run_ends_next[next_run] < j + crossed:
@@ -576,7 +578,8 @@ def solve_offer_band(
                 suits = facts[line, 6] - facts[line, 7] * p < label <= facts[line, 8] - facts[line, 9] * p
             if not suits:
                 # The set of the row below does not suit here.
-                best_offers(p, amount, cost, start, gain, choice)
+                for m in range(menus):
+                    gain[m] = amount[choice[m]] * (p - cost[choice[m]])
                 line = min(used, lines - 1)
                 used = line + 1
                 consistent_set(gain, share, h, worth, guess, sets, line)

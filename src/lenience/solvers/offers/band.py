@@ -26,11 +26,13 @@ The enclosure.
 - The last row starts from 0 ≤ X ≤ Σ b_i E[(p − κ_i)⁺] − φ(p̂), the value of knowing nothing more and of knowing p.
 - X rises with R, so the recursion carries both bounds. Both sides use the set A that is consistent on the upper side.
   The two bounds then close by the factor h d/(1 + h d) ≤ γ a row.
-- Along a run of states with the same A and no kink, −g_k is linear in p̂. The largest over A is convex and the smallest
-  over the rest is concave. So chords between the ends of the run bound them, and I between the chords proves A.
+- Along a run of states with the same A and no kink, −g_k is linear in p̂. I between the largest over A and the smallest
+  over the rest proves A. Usually these are the losses of two menus all along the run. Otherwise the largest is convex
+  and the smallest is concave, so chords between the ends of the run are on the safe side.
 - A state where no menu is accepted and whose successors have X = 0 has X = 0. So the lower edge falls by at most one
-  state a row. Above the upper edge, X is at most what one who knows p would gain.
-- Every row multiplies by 1 ± ``MARGIN``, which is more than its roundings, and Z has an absolute margin.
+  state a row. Above the upper edge, X is at most what one who knows p would gain. Above all kinks that is Σ b_i E(κ_i −
+  p)⁺, which falls if there is a failure less or a success more. So a bound at a state holds in the rows before it too.
+- Every row multiplies by 1 ± ``MARGIN``, which is more than its roundings, and Z and p̂ have absolute margins.
 
 The prior is a mixture of Beta distributions (one component for an ordinary prior). Only the mean p̂ of each state
 depends on that.

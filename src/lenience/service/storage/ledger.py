@@ -485,11 +485,9 @@ class Ledger:
             query = select(*columns, table.c.status, table.c.amount, table.c.cost).where(
                 (table.c.chain_id == chain) & (table.c.accepted == 1) & (table.c.seq > after[chain])
             )
-            found.update(
-                (row[0], DecisionState(*row[:7], amount=row[7], cost=row[8])) for row in self.connection.execute(query)
-            )
+            found.update((row[0], _decision_state(row)) for row in self.connection.execute(query))
         # What commands of this transaction have decided or changed is not in the database yet.
-        found.update((row[0], DecisionState(*row[:7], amount=row[7], cost=row[8])) for row in self._decisions)
+        found.update((row[0], _decision_state(row)) for row in self._decisions)
         found.update((state.id, state) for state in self.decisions.values() if state.changed)
         return [
             (state.at, state.loss)
@@ -694,6 +692,12 @@ def read_overall_use(connection: Connection, chain: int) -> OverallUse:
         if len(rows) < AT_A_TIME:
             return OverallUse()
         before = rows[-1].seq
+
+
+def _decision_state(row: Sequence[Any]) -> DecisionState:
+    """Return a decision from the first columns of its row."""
+    identity, chain, seq, version, at, accepted, status, amount, cost = row[:9]
+    return DecisionState(identity, chain, seq, version, at, bool(accepted), status, amount=amount, cost=cost)
 
 
 def _about(states: Sequence[DecisionState], *columns: ColumnElement[Any]) -> Select[Any]:

@@ -330,7 +330,7 @@ def describe_set(
 @compiled
 def worth_at(j: int, up: float, down: float, bound: NDArray[np.float64], kinks: NDArray[np.float64]) -> float:
     """Return a bound of R at state j, from bounds of both chances and of X in the row below, and what kinks add."""
-    return up * bound[j + 1] + down * bound[j] + kinks[j]
+    return float(up * bound[j + 1] + down * bound[j] + kinks[j])
 
 
 @compiled

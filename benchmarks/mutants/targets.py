@@ -197,6 +197,7 @@ TARGETS = (
     Target(SOLVERS + "offers/forward.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/horizon.py", (HORIZON_OFFERS,), (SMALL_HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/label_table.py", ("tests/solvers/test_label_table.py",), (LABEL_KERNELS,), EFFORT),
+    Target(SOLVERS + "offers/late_label_table.py", ("tests/solvers/test_late_label_table.py",)),
     Target(
         SOLVERS + "offers/late_label_table.py",
         ("tests/solvers/test_late_label_table.py", "tests/policies/features/test_late_offers.py"),

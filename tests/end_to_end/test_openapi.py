@@ -104,8 +104,9 @@ def lead_further(case: schemathesis.Case[Any], known: list[str]) -> None:
         for name in case.path_parameters:
             case.path_parameters[name] = "cards" if name == "name" else known[len(str(case.body)) % 5]
     if isinstance(case.body, dict) and case.path.endswith("/decisions") and len(str(case.body)) % 2:
-        case.path_parameters["name"] = "cards"
-        case.body = {"segment": "young"}
+        by_features = len(str(case.body)) % 4 == 1
+        case.path_parameters["name"] = "applicants" if by_features else "cards"
+        case.body = {"features": {"income": 40}} if by_features else {"segment": "young"}
     if isinstance(case.body, dict) and case.path == "/v1/policies":
         case.body.pop("features", None)
         case.body.pop("history", None)

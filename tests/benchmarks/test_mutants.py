@@ -53,6 +53,14 @@ def test_every_package_has_its_share_of_a_sample() -> None:
     assert {package: packages.count(package) for package in PACKAGES} == dict.fromkeys(PACKAGES, 4)
 
 
+def test_every_file_can_have_its_share_of_a_sample() -> None:
+    paths = [trial.path for trial in sampled(10, 3, ["offers/band.py", "stopping/root.py"], by_file=True)]
+    assert sorted({path.split("/")[-1]: paths.count(path) for path in paths}.items()) == [
+        ("band.py", 5),
+        ("root.py", 5),
+    ]
+
+
 def test_named_equivalents_are_mutants_that_exist() -> None:
     names = {
         f"{mutant.path} {mutant.name}"

@@ -5,10 +5,20 @@ from __future__ import annotations
 import math
 from itertools import product
 
+import msgspec
 import numpy as np
 import pytest
+from scipy import stats
 
-from lenience.analysis.monitored_groups import GroupCounts, measure_groups, rows_to_cells, waiting_interval
+from lenience.analysis.monitored_groups import (
+    GroupCounts,
+    _deserving,
+    _mean,
+    measure_groups,
+    rows_to_cells,
+    segment_rates,
+    waiting_interval,
+)
 from lenience.analysis.proxies import decompose_difference, find_proxy
 from lenience.core.errors import InputError
 
@@ -149,3 +159,92 @@ def test_groups_must_be_known() -> None:
         find_proxy({("f", "a"): GroupCounts(3)})
     with pytest.raises(InputError):
         decompose_difference(CELLS, "f", "x")
+
+
+def test_a_mean_has_the_interval_of_students_distribution() -> None:
+    amounts = [120.0, 80.0, 150.0, 95.0]
+    measure = _mean(4, sum(amounts), sum(one * one for one in amounts))
+    off = stats.t.ppf(0.975, 3) * np.std(amounts, ddof=1) / 2.0
+    assert measure is not None
+    assert (measure.value, measure.interval.lower, measure.interval.upper) == pytest.approx(
+        (111.25, 111.25 - off, 111.25 + off)
+    )
+    one = _mean(1, 7.0, 49.0)
+    assert one is not None
+    assert (one.value, one.interval.lower, one.interval.upper) == (7.0, -math.inf, math.inf)
+    same = _mean(3, 0.3, 0.03)  # rounding must not make a variance negative
+    assert same is not None
+    assert same.interval.width == pytest.approx(0.0, abs=1e-7)
+    assert _mean(0, 0.0, 0.0) is None
+
+
+def test_rates_of_segments_are_those_of_a_flat_prior() -> None:
+    rates = segment_rates(CELLS)
+    assert rates["low"] == pytest.approx((5 / 8, stats.beta(5, 3).var()))  # four successes and two failures
+    assert rates["high"] == pytest.approx((9 / 11, stats.beta(9, 2).var()))
+    assert segment_rates({("f", "new"): GroupCounts(3, 1)}) == {}
+
+
+def test_deserving_acceptance_by_the_delta_method() -> None:
+    own = {"low": GroupCounts(9, 3), "high": GroupCounts(4, 3), "new": GroupCounts(50, 1)}
+    rates = {"low": (0.6, 0.03), "high": (0.8, 0.02)}
+    measure = _deserving(own, rates)
+    accepted, total = 3 * 0.6 + 3 * 0.8, 9 * 0.6 + 4 * 0.8
+    value = accepted / total
+    # By how much the share changes with each rate: a difference quotient.
+    spread = value * (1 - value) / total
+    for segment, (rate, variance) in rates.items():
+        moved = {**rates, segment: (rate + 1e-6, variance)}
+        up = sum(own[name].accepted * one for name, (one, _) in moved.items())
+        slope = (up / sum(own[name].arrivals * one for name, (one, _) in moved.items()) - value) / 1e-6
+        spread += slope**2 * variance
+    off = stats.norm.ppf(0.975) * math.sqrt(spread)
+    assert measure is not None
+    assert (measure.value, measure.interval.lower, measure.interval.upper) == pytest.approx(
+        (value, value - off, value + off), rel=1e-5
+    )
+    assert _deserving({"new": GroupCounts(5, 1)}, rates) is None
+    full = _deserving({"low": GroupCounts(9, 9)}, rates)
+    assert full is not None
+    assert full.interval.upper == 1.0
+
+
+def test_rows_are_counted_by_group_and_segment() -> None:
+    cells, first = rows_to_cells(
+        [["f", "f", "m", "f", None, "m"]],
+        [False, True, True, True, True, False],
+        [None, True, None, False, True, None],
+        ["a", "a", "a", "b", "a", "b"],
+        [10.0, 20.0, 30.0, None, 50.0, 60.0],
+    )
+    assert cells["f", "a"] == GroupCounts(2, 1, 1, 0, 1, 0, 1, amount=20.0, amount_squares=400.0)
+    assert cells["f", "b"] == GroupCounts(1, 1, 0, 1, 0, 0, 0)
+    assert cells["m", "a"] == GroupCounts(1, 1, 0, 0, 1, 1, 1, amount=30.0, amount_squares=900.0)
+    assert cells["m", "b"] == GroupCounts(1, 0, 0, 0, 0, 0, 0)
+    assert cells["", "a"] == GroupCounts(1, 1, 1, 0, 0, 0, 1, amount=50.0, amount_squares=2500.0)
+    assert first == {"f": 2, "m": 1}
+
+
+def test_calibration_is_observed_minus_expected() -> None:
+    f = next(group for group in measure_groups(CELLS).groups if group.name == "f")
+    assert f.success is not None
+    assert f.expected_success is not None
+    calibration = f.calibration
+    assert calibration is not None
+    assert calibration.value == pytest.approx(5 / 6 - f.expected_success)
+    assert calibration.interval.lower == pytest.approx(f.success.interval.lower - f.expected_success)
+    assert calibration.interval.upper == pytest.approx(f.success.interval.upper - f.expected_success)
+    for field in ("success", "expected_success"):
+        assert msgspec.structs.replace(f, **{field: None}).calibration is None
+
+
+def test_waiting_for_the_first_acceptance() -> None:
+    """The chance of the first acceptance at the n-th applicant or later, or earlier, is a fortieth at the ends."""
+    for first in (1, 2, 7):
+        interval = waiting_interval(first)
+        shortest, longest = 1 / interval.lower, 1 / interval.upper
+        assert 1 - (1 - longest) ** first == pytest.approx(0.025)
+        if first > 1:
+            assert (1 - shortest) ** (first - 1) == pytest.approx(0.025)
+        else:
+            assert shortest == 1.0

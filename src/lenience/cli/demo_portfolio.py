@@ -56,7 +56,7 @@ CAR_COLUMNS: list[dict[str, Any]] = [
     {"name": "years in job", "minimum": 0, "maximum": 60},
     {"name": "purpose", "type": "category", "values": ["new car", "used car", "repair"]},
 ]
-LATER_INCOME = 0.7  # the incomes of applicants for cars fall to this in the last month of the history
+LATER_INCOME = 0.5  # the incomes of applicants for cars fall to this in the last month of the history
 CARD_AMOUNTS: dict[str, list[float]] = {"amount": [300, 600, 1_200], "cost": [0.7, 0.7, 0.74]}
 CARD_SHARES = [5, 3, 2]
 UNKNOWN_RACE = 0.2  # share of applicants who do not say

@@ -288,3 +288,10 @@ def test_standardised_columns_are_those_of_the_design(intercept: bool) -> None:
     assert design.rows(X)[:, first:] == pytest.approx(expected)
     assert design.width == first + 2 + ranks.width
     assert np.all(design.rows(X)[:, :first] == 1.0)
+
+
+def test_the_size_of_a_belief_ends_with_the_table() -> None:
+    for size in (0.4, 12.0, 3e4 - 0.5, 3e4 + 0.5, 1e12):
+        found = belief_size(0.3, 0.21 / (size + 1.0))
+        assert found == pytest.approx(min(size, 3e4), rel=1e-9)
+        assert found <= 3e4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import pytest
@@ -295,3 +296,11 @@ def test_segments_have_one_currency() -> None:
     with pytest.raises(InputError) as caught:
         Segments.of(shares, {"a": objective("$"), "b": objective("€")}, prior)
     assert caught.value.field == "segments"
+
+
+def test_a_segment_at_the_break_even_starts_with_any_amount() -> None:
+    objective = Discounted(offers=Offers([100, 900], [0.5, 0.5]), discount=0.9)
+    (row,) = starts(Segments.of({"a": 1.0}, objective, Belief(4, 2)))
+    assert row.starts
+    assert row.offers is not None
+    assert row.offers.largest == math.inf

@@ -117,7 +117,7 @@ def test_a_policy_by_features_is_made_from_a_file_and_shows_its_calibration(brow
         assert page.locator("dd:has-text('income (USD a year), purpose')").count() == 1
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("text=Activate now")
-        page.wait_for_url("**/policies/by-features?version=1")
+        page.wait_for_url("**/policies/by-features?version=1", timeout=60_000)  # it may have to compile
         page.wait_for_selector("text=Nobody has been decided yet")
         visit.looks_right("the first day")
         with served.client() as client:

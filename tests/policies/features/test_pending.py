@@ -10,9 +10,11 @@ import pytest
 
 from feature_worlds import cells, world
 from lenience import Belief, Delayed, Discounted, FeaturePolicy
+from lenience.core.errors import InputError
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.cells import Cells
 from lenience.models.neighbours import Neighbours
+from lenience.policies.features.base import _known
 from lenience.policies.features.logistic_rule import ExposureLimits
 from lenience.policies.features.outcome_matching import UnmatchedOutcomeWarning
 from lenience.policies.features.policy import NeverStartsWarning
@@ -238,3 +240,12 @@ def test_an_outcome_that_was_written_off_is_heard_once() -> None:
     assert policy.outcomes_ == {0: 1.0}
     policy.observe(late, [True], [1], arrivals=[0])
     assert policy.labels_ == 1
+
+
+@pytest.mark.parametrize("wrong", [2, 0.5, -1, [1]])
+def test_an_outcome_is_0_or_1(wrong: object) -> None:
+    assert _known([1, None, 0], 3) == ([0, 2], [1.0, 0.0])
+    assert _known([1, 0, 5], 3, [True, False, False]) == ([0], [1.0])
+    with pytest.raises(InputError) as problem:
+        _known([1, wrong, 0], 3)  # type: ignore[list-item]
+    assert "outcomes" in problem.value.fields

@@ -243,9 +243,10 @@ def test_an_outcome_that_was_written_off_is_heard_once() -> None:
 
 
 @pytest.mark.parametrize("wrong", [2, 0.5, -1, [1]])
-def test_an_outcome_is_0_or_1(wrong: object) -> None:
-    assert _known([1, None, 0], 3) == ([0, 2], [1.0, 0.0])
+def test_an_outcome_is_0_or_1(wrong: Any) -> None:
+    missing: Any = None
+    assert _known([1, missing, 0], 3) == ([0, 2], [1.0, 0.0])
     assert _known([1, 0, 5], 3, [True, False, False]) == ([0], [1.0])
     with pytest.raises(InputError) as problem:
-        _known([1, wrong, 0], 3)  # type: ignore[list-item]
+        _known([1, wrong, 0], 3)
     assert "outcomes" in problem.value.fields

@@ -142,7 +142,7 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
         (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "--policy"),
         (("sweep", "nowhere.toml"), "'nowhere.toml': no such file or directory"),
         (("paper", "--output", "paper.pdf"), "--output"),
-        (("sovle",), "No such command 'sovle'. The commands are audit, backup, characteristics, completion"),
+        (("sovle",), "No such command 'sovle'. The commands are audit, backup, characteristics, check, completion"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from lenience.cli.options import bold, console
+from lenience.cli.options import bold, console, json_option, print_json
 from lenience.core.errors import InputError
 from lenience.data.sample import sample_loans
 
@@ -21,7 +21,8 @@ NEXT = """lenience report {file} --segment grade --accepted approved --outcome s
 @click.option("--rows", type=int, default=3000, show_default=True, help="The number of applications.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The seed: the same seed gives the same loans.")
 @click.option("--replace", is_flag=True, help="Replace a file that exists.")
-def sample(file: str, rows: int, seed: int, replace: bool) -> None:
+@json_option
+def sample(file: str, rows: int, seed: int, replace: bool, as_json: bool) -> None:
     """Write three years of loan applications of a made-up lender to FILE.
 
     The columns are application, decided, score, grade, income, purpose, region, amount, rate, term, approved, status,
@@ -41,6 +42,9 @@ def sample(file: str, rows: int, seed: int, replace: bool) -> None:
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
+    if as_json:
+        print_json({"output": file, "rows": rows, "columns": list(columns)})
+        return
     out = console()
     out.print(bold("Written:"), f" {file}, {rows:,} simulated applications.", sep="")
     out.print("Try next:")

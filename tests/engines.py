@@ -35,9 +35,13 @@ class Engine:
     def __init__(self, database: str, clock: Callable[[], int] = now) -> None:
         self.database = database
         self.store = Store(database, serving=True)
-        self.store.upgrade()
         self.registry = PolicyCache()
-        self.writer = Writer(self.store, self.registry, clock=clock)
+        try:
+            self.store.upgrade()
+            self.writer = Writer(self.store, self.registry, clock=clock)
+        except BaseException:
+            self.store.close()  # its lock would otherwise be a warning in whichever test comes next
+            raise
         self.queries = Queries(self.store, self.registry)
 
     def close(self) -> None:

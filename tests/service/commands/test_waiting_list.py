@@ -9,7 +9,9 @@ import pytest
 from sqlalchemy import update
 
 from engines import SQLITE, Engine
+from lenience.policies.features.decision import Decision
 from lenience.service.commands.again import DecideAgain
+from lenience.service.domain.feature_models import Applicant
 from lenience.service.domain.feature_rule import decide_applicant
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import Conflict, NotFound
@@ -174,11 +176,12 @@ def test_applicants_with_features_wait_and_are_decided_again_by_their_features(e
 @pytest.mark.parametrize(("waiting_list", "decision"), [(True, "wait"), (False, "reject")])
 def test_an_exposure_limit_of_a_model_makes_applicants_wait(waiting_list: bool, decision: str) -> None:
     # An estimate between the minimum and the break-even that is rejected: too many similar ones are pending.
-    made = SimpleNamespace(n=9.0, mean=0.6, discount=0.9, pending=4.0, threshold=0.5, propensity=0.0, accepted=False)
+    made = Decision(0, False, 0.0, 0.6, 9.0, 0.9, 0.5, 4.0)
     model = SimpleNamespace(decide=lambda *_: made, objective=SimpleNamespace(horizon=None, cost=0.7))
-    rule = SimpleNamespace(exposure_cap=None, exposure_cap_amount=None, overall=None, waiting_list=waiting_list)
-    rule.with_waiting_list = lambda verdict: SegmentRule.with_waiting_list(cast(SegmentRule, rule), verdict)
-    verdict, _ = decide_applicant(
-        cast(Any, rule), cast(Any, model), cast(Any, None), None, cast(Any, None), Counts(), 0.5, ()
+    table = cast(Any, SimpleNamespace(offers=None))
+    rule = SegmentRule("all", 1.0, table, "digest", None, 0.0, waiting_list=waiting_list)
+    verdict, applicant = decide_applicant(
+        rule, cast(Any, model), cast(Any, None), None, cast(Any, None), Counts(), 0.5, ()
     )
     assert (verdict.rule, verdict.decision) == ("exposure_limit", decision)
+    assert applicant == Applicant(9.0, 0.6, 0.9, 4.0)

@@ -13,6 +13,7 @@ from lenience.core.offers import Offer, Offers
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.service.domain.feature_models import CLOSE, Applicant
 from lenience.service.domain.feature_rule import (
+    TABLE_PRECISION,
     applicant_belief,
     applicant_principal_reasons,
     applicant_reason,
@@ -37,14 +38,17 @@ def a_rule(**changes: Any) -> SegmentRule:
 
 
 class Model:
-    """A model whose decision is known. It notes the offers among which it may choose."""
+    """A model whose decision is known. It notes the offers among which it may choose, and what it is told."""
 
     def __init__(self, made: Decision, horizon: int | None = None) -> None:
         self.made, self.offered = made, [Offer(1, 0.5)]
+        self.alone: Decision | None = None
         self.objective = SimpleNamespace(cost=0.7, horizon=horizon)
 
-    def decide(self, state: Any, row: Any, pending: Any, arrivals: int, draw: float, choices: Any) -> Decision:
-        self.offered = list(choices)
+    def decide(
+        self, state: Any, row: Any, pending: Any, arrivals: int, draw: float, choices: Any, alone: Decision | None
+    ) -> Decision:
+        self.offered, self.alone = list(choices), alone
         return self.made
 
 
@@ -56,11 +60,11 @@ def decide(
     use: OverallUse | None = None,
     horizon: int | None = None,
     model: Model | None = None,
+    alone: Decision | None = None,
     **rule: Any,
 ) -> Verdict:
-    asked = cast(Any, model or Model(made, horizon))
-    nothing = cast(Any, None)
-    return decide_applicant(a_rule(**rule), asked, nothing, None, nothing, counts or Counts(), 0.5, choices, use)[0]
+    asked, nothing, seen = cast(Any, model or Model(made, horizon)), cast(Any, None), counts or Counts()
+    return decide_applicant(a_rule(**rule), asked, nothing, None, nothing, seen, 0.5, choices, use, alone)[0]
 
 
 def changed(made: Decision, **changes: Any) -> Decision:
@@ -139,6 +143,21 @@ def test_offers_that_fit_under_a_cap_in_money(at_risk: float, fits: list[Offer])
     model = Model(OFFERED)
     decide(model=model, choices=(SMALL, LARGE), counts=Counts(at_risk=at_risk), exposure_cap_amount=1000.0)
     assert model.offered == fits
+
+
+@pytest.mark.parametrize(
+    ("at_risk", "holds"), [(0.0, True), (500.0, True), (500.5, False), (950.0, False), (951, True)]
+)
+def test_a_known_decision_holds_only_where_no_cap_removes_an_offer(at_risk: float, holds: bool) -> None:
+    # It is one among all offers. Where only some fit, the model must choose again. Where none does, nothing is chosen.
+    menus: list[dict[str, Any]] = [{"choices": (SMALL, LARGE)}, {"table": Table(SMALL, LARGE)}]
+    for menu in menus:
+        model = Model(OFFERED)
+        decide(model=model, alone=OFFERED, counts=Counts(at_risk=at_risk), exposure_cap_amount=1000.0, **menu)
+        assert model.alone is (OFFERED if holds else None)
+        use = OverallUse(pending=1, at_risk=at_risk)
+        decide(model=model, alone=OFFERED, use=use, overall=OverallLimits(cap_amount=1000.0), **menu)
+        assert model.alone is (OFFERED if holds else None)
 
 
 def test_where_no_offer_fits_the_cap_in_money_is_the_reason() -> None:
@@ -310,12 +329,15 @@ def test_a_decision_must_follow_from_its_estimate() -> None:
 def test_verdicts_agree_up_to_rounding() -> None:
     one = verdict_of("worth_learning", "accept", offer=LARGE, label_value=Bounds(50.0, 50.0))
     assert same_verdict(one, one)
-    assert same_verdict(one, one._replace(threshold=0.6 + CLOSE / 2))
+    assert same_verdict(one, one._replace(threshold=0.6 + 0.9 * TABLE_PRECISION))
+    assert same_verdict(one, one._replace(threshold=0.6 - 0.9 * TABLE_PRECISION))
+    assert same_verdict(one, one._replace(probability=CLOSE / 2))
     assert same_verdict(one, one._replace(label_value=Bounds(50.0 + 20 * CLOSE, 51.0)))  # relative to 50
     assert same_verdict(one, one._replace(label_value=None))
-    assert same_verdict(one._replace(threshold=0.0), one._replace(threshold=CLOSE))
+    assert same_verdict(one._replace(threshold=0.0), one._replace(threshold=TABLE_PRECISION))
     others: list[dict[str, Any]] = [
-        {"threshold": 0.6 + 2 * CLOSE},
+        {"threshold": 0.6 + 1.1 * TABLE_PRECISION},
+        {"threshold": 0.6 - 1.1 * TABLE_PRECISION},
         {"probability": 2 * CLOSE},
         {"label_value": Bounds(50.0 + 100 * CLOSE, 51.0)},
         {"decision": "reject"},

@@ -281,7 +281,7 @@ TARGETS = (
     ),
     Target(FEATURES + "row_decisions.py", ("tests/policies/features/test_decision_oracles.py", FEATURE_RULE)),
     Target(FEATURES + "storing.py", (FEATURE_RULE,), skipped=frozenset({"MOST_BYTES"})),
-    Target(FEATURES + "table_decisions.py", ("tests/policies/features/test_table_decisions.py",)),
+    Target(FEATURES + "table_decisions.py", ("tests/policies/features/test_feature_table_decisions.py",)),
     Target(FEATURES + "unseen.py", (UNSEEN,)),
     Target(OBJECTIVES + "average_reward.py", (OBJECTIVE_TESTS,)),
     Target(OBJECTIVES + "delayed.py", (OBJECTIVE_TESTS, EXPOSURE), skipped=EFFORT),

@@ -13,7 +13,6 @@ from lenience.core.offers import Offer, Offers
 from lenience.policies.features.decision import Decision, OfferedDecision
 from lenience.service.domain.feature_models import CLOSE, Applicant
 from lenience.service.domain.feature_rule import (
-    TABLE_PRECISION,
     applicant_belief,
     applicant_principal_reasons,
     applicant_reason,
@@ -329,15 +328,15 @@ def test_a_decision_must_follow_from_its_estimate() -> None:
 def test_verdicts_agree_up_to_rounding() -> None:
     one = verdict_of("worth_learning", "accept", offer=LARGE, label_value=Bounds(50.0, 50.0))
     assert same_verdict(one, one)
-    assert same_verdict(one, one._replace(threshold=0.6 + 0.9 * TABLE_PRECISION))
-    assert same_verdict(one, one._replace(threshold=0.6 - 0.9 * TABLE_PRECISION))
+    assert same_verdict(one, one._replace(threshold=0.6 + 0.9e-4))
+    assert same_verdict(one, one._replace(threshold=0.6 - 0.9e-4))
     assert same_verdict(one, one._replace(probability=CLOSE / 2))
     assert same_verdict(one, one._replace(label_value=Bounds(50.0 + 20 * CLOSE, 51.0)))  # relative to 50
     assert same_verdict(one, one._replace(label_value=None))
-    assert same_verdict(one._replace(threshold=0.0), one._replace(threshold=TABLE_PRECISION))
+    assert same_verdict(one._replace(threshold=0.0), one._replace(threshold=1e-4))
     others: list[dict[str, Any]] = [
-        {"threshold": 0.6 + 1.1 * TABLE_PRECISION},
-        {"threshold": 0.6 - 1.1 * TABLE_PRECISION},
+        {"threshold": 0.6 + 1.1e-4},
+        {"threshold": 0.6 - 1.1e-4},
         {"probability": 2 * CLOSE},
         {"label_value": Bounds(50.0 + 100 * CLOSE, 51.0)},
         {"decision": "reject"},

@@ -97,6 +97,7 @@ def run_all(job: Job) -> tuple[Counter[str], list[ScheduleResult]]:
     broken = next((each for each in sabotage.ALL if each.__name__ == job.sabotage), nullcontext)
     with machine.installed():
         simulator = Simulator(machine)
+        simulator.prepare()
         began = time.process_time()
         for result in schedules(simulator, job, broken):
             totals.update(

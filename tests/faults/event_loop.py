@@ -30,6 +30,15 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Return the simulated time."""
         return self._scheduler.time
 
+    def run_until_complete(self, future: Any) -> Any:
+        """Run until a future is done. The thread may have a loop that runs already, e.g. that of Playwright."""
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        try:
+            return super().run_until_complete(future)
+        finally:
+            asyncio._set_running_loop(outer)
+
     def _run_once(self) -> None:
         """Run the callbacks that are ready in their order. If there is none, wait for one or for a timer."""
         loop: Any = self  # BaseEventLoop keeps its queues to itself

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -91,8 +90,8 @@ def first_image(machine: Machine, policies: Sequence[str]) -> dict[str, bytes]:
         await service.ask(service.seal_log)
         await service.stop()
 
-    with asyncio.Runner(loop_factory=lambda: loop) as runner:
-        runner.run(create())
+    loop.run_until_complete(create())
+    loop.close()
     return {path.name: path.read_bytes() for path in machine.disk.folder.iterdir() if not path.name.endswith(".lock")}
 
 

@@ -65,11 +65,8 @@ class Simulator:
         """Run the schedule of a seed and check it. With ``kill_at``, kill its first process at this step."""
         random = Random(f"{seed}/schedule")
         policies = random.choice(FLAVOURS)
-        if policies not in self._images:
-            self._images[policies] = first_image(self.machine, policies)
-            gc.collect()
-            gc.freeze()  # what is loaded stays, so that later collections need not look at it
-        image = {} if random.random() < FIRST_STARTS else self._images[policies]
+        first = self._image(policies)
+        image = {} if random.random() < FIRST_STARTS else first
         gc.disable()
         try:
             return Schedule(self.machine, seed, random, list(policies), image).run(kill_at)
@@ -78,6 +75,18 @@ class Simulator:
             if self._runs % COLLECT_EVERY == 0:
                 gc.collect()
             gc.enable()
+
+    def prepare(self) -> None:
+        """Make all databases from which schedules start, because a broken engine may fail to make them."""
+        for policies in FLAVOURS:
+            self._image(policies)
+
+    def _image(self, policies: tuple[str, ...]) -> dict[str, bytes]:
+        if policies not in self._images:
+            self._images[policies] = first_image(self.machine, policies)
+            gc.collect()
+            gc.freeze()  # what is loaded stays, so that later collections need not look at it
+        return self._images[policies]
 
 
 class Schedule:

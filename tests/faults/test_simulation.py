@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
 
 from faults import sabotage
+from faults.image import first_image
 from faults.machine import Machine
 from faults.schedule import Simulator
 
@@ -20,7 +22,9 @@ SLOWLY_FOUND = {"publishing_checkpoints_before_the_commit", "without_syncing_the
 def simulator() -> Iterator[Simulator]:
     machine = Machine()
     with machine.installed():
-        yield Simulator(machine)
+        simulator = Simulator(machine)
+        simulator.prepare()
+        yield simulator
 
 
 def test_the_engine_withstands_faults(simulator: Simulator) -> None:
@@ -36,6 +40,19 @@ def test_a_seed_gives_the_same_schedule(simulator: Simulator) -> None:
     first = [simulator.run(seed).digest for seed in range(3)]
     assert [simulator.run(seed).digest for seed in range(3)] == first
     assert len(set(first)) == 3
+
+
+def test_a_loop_that_runs_already_changes_nothing(simulator: Simulator) -> None:
+    expected = simulator.run(0).digest
+    before, other = asyncio._get_running_loop(), asyncio.new_event_loop()
+    asyncio._set_running_loop(other)
+    try:
+        assert first_image(simulator.machine, ["cards"])
+        assert simulator.run(0).digest == expected
+        assert asyncio._get_running_loop() is other
+    finally:
+        asyncio._set_running_loop(before)
+        other.close()
 
 
 @pytest.mark.parametrize("broken", [each for each in sabotage.ALL if each.__name__ not in SLOWLY_FOUND])

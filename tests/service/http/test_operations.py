@@ -10,6 +10,7 @@ import re
 import signal
 import socket
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,9 +30,10 @@ from lenience.service.domain.problems import Conflict, Unavailable
 from lenience.service.domain.receipts import make_sender
 from lenience.service.http import decisions, erasures, log, policies, solves
 from lenience.service.http.metrics import Metrics, remove_dead_processes
-from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.migrate import revision_of
+from lenience.service.storage.postgres import COMMIT, DeadlineConnection
 from lenience.service.storage.privileges import RIGHTS
+from lenience.service.storage.statements import Statement
 from lenience.service.storage.store import Store
 from lenience.service.storage.writer import Writer
 from serving import Postgres, sqlite_file
@@ -72,24 +74,36 @@ def test_a_restart_of_the_database_costs_no_request(postgres: Postgres) -> None:
         engine.close()
 
 
-def test_what_may_have_been_committed_is_not_done_again(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("committed", [False, True])
+def test_what_may_have_been_committed_is_not_done_again(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
     engine = Engine(postgres.emptied())
-    flush = Ledger.flush
-    flushed: list[Ledger] = []
+    exchange = DeadlineConnection.exchange
+    commits: list[DeadlineConnection] = []
 
-    def cut_after(self: Ledger) -> None:
-        flush(self)
-        flushed.append(self)
-        if len(flushed) == 1:  # a second try would succeed
+    def cut(self: DeadlineConnection, statements: Sequence[Statement], *about: Any) -> list[list[tuple[Any, ...]]]:
+        if COMMIT not in statements:
+            return exchange(self, statements, *about)
+        commits.append(self)
+        if len(commits) > 1:  # a second try would succeed
+            return exchange(self, statements, *about)
+        if not committed:
             cut_off(engine.database)
+            return exchange(self, statements, *about)
+        exchange(self, statements, *about)
+        self.close()
+        raise psycopg.OperationalError("the answer was lost")
 
     try:
         engine.create()
         with monkeypatch.context() as patched:
-            patched.setattr(Ledger, "flush", cut_after)
+            patched.setattr(DeadlineConnection, "exchange", cut)
             with pytest.raises(Unavailable):
                 engine.decide()
-        assert engine.decide()["pending"] == 0
+        assert len(commits) == 1
+        assert engine.decide()["pending"] == int(committed)
+        assert engine.audit().findings == []
     finally:
         engine.close()
 

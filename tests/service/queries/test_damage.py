@@ -306,9 +306,15 @@ def test_a_damaged_file_is_not_migrated(tmp_path: Path) -> None:
     assert Path(path).read_bytes() == before
 
 
-def test_one_unreadable_text_does_not_fail_the_commands_beside_it(filled: str) -> None:
+@pytest.mark.parametrize("damage", [lambda body: b"{\xff", lambda body: body.replace(b"tester", b"te\xffter")])
+def test_one_unreadable_text_does_not_fail_the_commands_beside_it(
+    filled: str, damage: Callable[[bytes], bytes]
+) -> None:
+    newest = "seq = (SELECT max(seq) FROM event)"
     with sqlite3.connect(filled) as connection:
-        connection.execute("UPDATE event SET body = CAST(x'7bff' AS TEXT) WHERE seq = (SELECT max(seq) FROM event)")
+        (body,) = connection.execute(f"SELECT CAST(body AS BLOB) FROM event WHERE {newest}").fetchone()
+        assert damage(body) != body
+        connection.execute(f"UPDATE event SET body = CAST(? AS TEXT) WHERE {newest}", (damage(body),))
     connection.close()
     engine = Engine(filled)
     request = DecisionRequest("old")
@@ -318,3 +324,15 @@ def test_one_unreadable_text_does_not_fail_the_commands_beside_it(filled: str) -
     results = engine.writer._write([QueuedCommand(command, lambda result: None) for command in (fine, broken, fine)])
     engine.close()
     assert [type(result) for result in results] == [CommandAnswer, UnreadableText, CommandAnswer]
+
+
+def test_a_service_that_cannot_start_releases_its_file(filled: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*about: object, **more: object) -> None:
+        raise UnreadableText("damaged")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("lenience.service.http.service.Writer", fail)
+        with pytest.raises(UnreadableText) as raised:
+            Service(filled)
+    Store(filled, serving=True).close()
+    assert raised.tb is not None  # it holds the service, so that nothing is closed by chance

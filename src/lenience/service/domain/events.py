@@ -342,11 +342,11 @@ def read(text: str | bytes) -> Event:
     return _decoder.decode(text)
 
 
-def readable_event(body: str) -> Event | None:
+def readable_event(body: str | bytes) -> Event | None:
     """Return the event of a text, or None if the text is not one."""
     try:
         return read(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError):
         return None
 
 

@@ -84,6 +84,7 @@ class Service:
             self.log_key = read_log_key(self.store.url, create=True)
             self.deciding_by_protected: dict[str, list[str]] = {}  # the attributes, by policy
             self.find_protected()
+            self.writer = Writer(self.store, self.registry, after=self._wake_loop, written=written)
         except BaseException:
             self.store.close()
             raise
@@ -95,7 +96,6 @@ class Service:
         self.solves = BackgroundSolves()
         # One solve at a time, so that a long one does not block readers.
         self.solver = ThreadPoolExecutor(1, thread_name_prefix="solver")
-        self.writer = Writer(self.store, self.registry, after=self._wake_loop, written=written)
         silent = self.writer.silence > allowed_step()
         self._chores_from = monotonic() + (CLOCK_TRIAL if silent else 0.0)
         if silent:

@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
-from sqlalchemy import func, select
+from sqlalchemy import LargeBinary, cast, func, select
 
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import readable_event
@@ -259,13 +259,15 @@ class Writer:
 def _last_time(store: Store) -> int:
     """Return the newest time in the log, because the clock may have been set back before this start.
 
-    The newest decision is not enough: an outcome or a signed checkpoint may be later than every decision.
+    The newest decision is not enough: an outcome or a signed checkpoint may be later than every decision. Texts of
+    SQLite are read as bytes, so that one that is damaged is left out and does not prevent the start.
     """
     chains, events, checkpoints = schema.chain, schema.event, schema.log_checkpoint
     last = (events.c.chain_id == chains.c.id) & (events.c.seq == chains.c.length)
+    body = cast(events.c.body, LargeBinary) if store.sqlite else events.c.body
     with store.read() as connection:
         newest = connection.execute(select(func.max(schema.decision.c.id))).scalar_one()
-        bodies = connection.execute(select(events.c.body).join(chains, last)).scalars()
+        bodies = connection.execute(select(body).join(chains, last)).scalars()
         times = [event.at for event in map(readable_event, bodies) if event is not None]
         signed = connection.execute(select(func.max(checkpoints.c.at))).scalar_one()
     return max(0 if newest is None else time_after(newest), signed or 0, *times)

@@ -23,7 +23,7 @@ from lenience.models import FeatureColumn
 pytest.importorskip("pyspark", reason="Spark comes with the extra spark")
 pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java"),
-    # Spark warns of pandas 3 wherever it uses pandas; nothing here does, but Ibis imports it.
+    # Spark warns of pandas 3.
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::UserWarning:pyspark"),
 ]

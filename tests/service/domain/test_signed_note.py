@@ -31,7 +31,7 @@ def encoded(kind: bytes, raw: bytes, name: str = "test-log") -> str:
 
 
 def nameless(_: str) -> str:
-    """Name a case by its number: the keys are random, and every process must find tests of the same names."""
+    """Name no case by its text, which has a random key: all processes must find tests with the same names."""
     return "case"
 
 

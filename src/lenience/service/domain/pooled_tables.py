@@ -2,9 +2,9 @@
 
 A table of a segment that learns on its own holds the beliefs that its outcomes can lead to. What a segment borrows can
 be any number, so thresholds are needed between these beliefs. They come from
-:mod:`lenience.solvers.stopping.threshold_table`, which interpolates between nodes, with the error that docs/features.md
-states. The part of that table that the segment needs is stored with the version. With a horizon this
-is the part for every number of individuals left; a threshold is then that of a discount of 1 − 1/(number left).
+:mod:`lenience.solvers.stopping.threshold_table`, which interpolates between nodes, with the error that
+docs/features-method.md states. The part of that table that the segment needs is stored with the version. With a horizon
+this is the part for every number of individuals left; a threshold is then that of a discount of 1 − 1/(number left).
 """
 
 from __future__ import annotations

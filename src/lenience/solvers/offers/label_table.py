@@ -14,8 +14,8 @@ moves p̂ by a normal variable of variance p̂(1 − p̂) D/((n + 1)(n + D)), an
 pass from large n down to 0 gives all belief sizes of a discount.
 
 Guarantees. None of this is an enclosure: :func:`measured_error` measures the error against certified solves
-(docs/features.md has the figures). Beyond a belief size at which the leniency is below a thousandth, Y is continued as
-1/n. Below γ = 0.02, Y hardly depends on γ.
+(research/features-measured.md has the figures). Beyond a belief size at which the leniency is below a thousandth, Y is
+continued as 1/n. Below γ = 0.02, Y hardly depends on γ.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ The threshold at one n is the root of γ E Q(n+1, ·) − (c − p̂), which ris
 over the next rows exactly, from the states (n, n p̂) that need not be whole. It starts ``AHEAD`` rows later from the
 stored rows of the pass, interpolated in s by cubic polynomials and in n linearly.
 
-Guarantees: none. The error, against certified thresholds, is measured in the tests and in docs/features.md.
+Guarantees: none. The error, against certified thresholds, is measured in the tests and in docs/features-method.md.
 """
 
 from __future__ import annotations

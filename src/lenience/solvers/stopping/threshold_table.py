@@ -10,7 +10,7 @@ leniency fades like B/n, and f falls by 1 per unit of log n. A cubic spline thro
 that is fine enough for bilinear look-up, so a decision costs a few multiplications.
 
 Guarantees: none is proved. :func:`measured_error` measures the error against certified thresholds
-(docs/features.md has the figures). Below n = 0.05 and above n = 3·10⁴ the nearest n of the table is used. Beyond
+(docs/features-method.md has the figures). Below n = 0.05 and above n = 3·10⁴ the nearest n of the table is used. Beyond
 γ = 0.99999, f is continued along a straight line in g.
 
 A table depends on its cost and its number of columns alone, not on the tables before it, so that every process decides

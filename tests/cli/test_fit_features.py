@@ -71,6 +71,9 @@ def test_a_logistic_policy_is_fitted_and_written(run: Run, loans: str, tmp_path:
     policy = FeaturePolicy.load(path)
     assert policy.to_rule().state_hash() == answer["state_hash"]
     assert policy.labels_ == len(known)
+    origin = json.loads(path.read_text())["origin"]
+    assert (origin["file"], origin["rows"], origin["labels"]) == ("loans.csv", 300, len(known))
+    assert (origin["settings"]["success"], origin["settings"]["pending"]) == ("yes", "(empty)")
     assert policy.model_.selection_ is not None  # income decided who was approved
     poor, rich = ({"income": income, "purpose": "car"} for income in (500, 9000))
     n, mean = policy.beliefs([poor, rich])

@@ -27,6 +27,7 @@ UNUSED = {
 def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: Any) -> None:
     """Fit the policy, write it if asked to, and print what it learnt."""
     from lenience.history.feature_fit import fit_features
+    from lenience.policies.features.storing import save_rule
 
     for name, option in UNUSED.items():
         if options[name]:
@@ -87,7 +88,7 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
         monitored = monitor_rows(past.attributes, past.bands, past.accepted.tolist(), past.outcomes.tolist())
     output = options["output"]
     if output is not None:
-        fitted.policy.save(output)
+        save_rule(rule, output, fitted.origin)
     if as_json:
         print_json(
             {

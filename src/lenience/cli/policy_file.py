@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from lenience.cli.past import PastOptions
 from lenience.core.errors import InputError
+from lenience.history.origin import fitted_origin
 from lenience.history.past import propose_segments
 from lenience.policies.features.storing import FORMAT
 from lenience.service.domain.specification import PolicySpecification
@@ -41,6 +42,8 @@ def write_specification(past: PastOptions, path: str, doubt: float | None) -> No
         made["doubt"] = doubt
     if past.protected:
         made |= {"decide_by_protected": True, "protected": list(past.protected)}
+    origin = fitted_origin(past.history.origin, past.fitted.model, objective.cost)
+    made["origin"] = msgspec.to_builtins(origin)
     read_specification(made, path)
     Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
 
@@ -57,7 +60,8 @@ def read_policy_file(path: str) -> PolicySpecification:
         from lenience.client.feature_policies import feature_policy_body
         from lenience.policies.features.storing import from_specification
 
-        document = feature_policy_body(from_specification(document), _name(path))
+        body = feature_policy_body(from_specification(document), _name(path))
+        document = body | ({"origin": document["origin"]} if document.get("origin") else {})
     return read_specification(document, path)
 
 

@@ -198,7 +198,9 @@ class Client:
         answer = self._get(path, {} if version is None else {"version": version})
         return FeaturePolicy.from_rule(FeatureRule.from_state(b64decode(answer["state"])))
 
-    def activate(self, policy: str, version: int | None = None, *, replaces: int | None = None) -> Json:
+    def activate(
+        self, policy: str, version: int | None = None, *, replaces: int | None = None, reason: str | None = None
+    ) -> Json:
         """Make a version live.
 
         Parameters
@@ -209,16 +211,18 @@ class Client:
             The version; by default the newest.
         replaces : int, optional
             The version that must be live now. If another one is, the service changes nothing and reports a conflict.
+        reason : str, optional
+            Why, for the change log. It stays in the log for good, so it must not hold personal data.
 
         Returns
         -------
         dict
             The version and its state.
         """
-        body = {"version": version} if replaces is None else {"version": version, "replaces": replaces}
+        body = _state_change(version, replaces=replaces, reason=reason)
         return self._post(f"/v1/policies/{_part('policy', policy)}/activate", body)
 
-    def shadow(self, policy: str, version: int | None = None) -> Json:
+    def shadow(self, policy: str, version: int | None = None, *, reason: str | None = None) -> Json:
         """Run a version in the shadow of the live one: it decides too, but its decisions have no effect.
 
         Parameters
@@ -227,15 +231,17 @@ class Client:
             The name of the policy.
         version : int, optional
             The version; by default the newest.
+        reason : str, optional
+            Why, for the change log.
 
         Returns
         -------
         dict
             The version and its state.
         """
-        return self._post(f"/v1/policies/{_part('policy', policy)}/shadow", {"version": version})
+        return self._post(f"/v1/policies/{_part('policy', policy)}/shadow", _state_change(version, reason=reason))
 
-    def retire(self, policy: str, version: int | None = None) -> Json:
+    def retire(self, policy: str, version: int | None = None, *, reason: str | None = None) -> Json:
         """Retire a version.
 
         Parameters
@@ -244,13 +250,15 @@ class Client:
             The name of the policy.
         version : int, optional
             The version; by default the live one.
+        reason : str, optional
+            Why, for the change log.
 
         Returns
         -------
         dict
             The version and its state.
         """
-        return self._post(f"/v1/policies/{_part('policy', policy)}/retire", {"version": version})
+        return self._post(f"/v1/policies/{_part('policy', policy)}/retire", _state_change(version, reason=reason))
 
     def policies(self) -> list[Json]:
         """Return all policies.
@@ -1065,6 +1073,12 @@ def _unknown(item: Mapping[str, str]) -> str:
     if "reference" in item:
         return f"no accepted decision has the reference {item['reference']!r}"
     return f"there is no decision {item['id']!r}"
+
+
+def _state_change(version: int | None, replaces: int | None = None, reason: str | None = None) -> Json:
+    """Return the body that changes the state of a version, without fields that are not given."""
+    optional = {"replaces": replaces, "reason": reason}
+    return {"version": version} | {name: value for name, value in optional.items() if value is not None}
 
 
 def _part(field: str, value: str) -> str:

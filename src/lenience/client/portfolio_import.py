@@ -11,13 +11,12 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from lenience.__about__ import __version__
+from lenience.core.data_origin import SOFTWARE, digest_of_file
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted
 from lenience.core.request_limits import BATCH_SIZE
@@ -205,7 +204,7 @@ def read_portfolio(
     rows.sort(key=lambda row: (row[0], row[1]))
     source = {
         "file": Path(path).name[:255],
-        "digest": sha256(Path(path).read_bytes()).hexdigest(),
+        "digest": digest_of_file(Path(path)),
         "rows": len(rows),
         "left_out": sum(map(len, problems.values())),
         "why_left_out": {problem[:200]: len(lines) for problem, lines in list(problems.items())[:100]},
@@ -214,7 +213,7 @@ def read_portfolio(
         "first": f"{rows[0][0]:%Y-%m-%d}",
         "last": f"{rows[-1][0]:%Y-%m-%d}",
         "model": model[:200],
-        "software": f"lenience {__version__}",
+        "software": SOFTWARE,
         "not_in_prior": not_in_prior,
     }
     return Portfolio([row for _, _, row in rows], source, problems)

@@ -104,8 +104,9 @@ def count_rows(
 ) -> list[dict[str, Any]]:
     """Return one row per segment with its counts.
 
-    A row has the segment's values (``g0``, …), the number of rows of each kind, and, with a half-life, the weights
-    ``n`` of all labels and ``s`` of the successes. If outcomes have dates, the table has the column :data:`DATE_CODE`.
+    A row has the segment's values (``g0``, …), the number of rows of each kind, with a clock the ``first`` and the
+    ``last`` date of a decision, and, with a half-life, the weights ``n`` of all labels and ``s`` of the successes. If
+    outcomes have dates, the table has the column :data:`DATE_CODE`.
     """
     import ibis
 
@@ -149,6 +150,7 @@ def count_rows(
     if clock is not None:
         dated = in_time = mature = judged.dated
         sums["time"] = (judged["rows"] - dated).sum(where=sound)
+        sums |= {"first": judged["first"].min(where=sound), "last": judged["last"].max(where=sound)}
     if "late" in groups.columns:
         in_time = mature = dated - judged.late
         sums["future" if clock is not None and clock.future else "later"] = judged.late.sum(where=sound)
@@ -261,7 +263,12 @@ def _by_date(backend: Any, clock: Clock | None) -> dict[str, Any]:
     """Count the rows of a group that have a date, are late, or are young, and add up the weights of the others."""
     if clock is None:
         return {}
-    sums = {"dated": clock.when.count()}
+    in_time = None if clock.until is None else ~after(clock.when, clock.until)
+    sums = {
+        "dated": clock.when.count(),
+        "first": clock.when.min(where=in_time),
+        "last": clock.when.max(where=in_time),
+    }
     if clock.until is not None:
         sums["late"] = _count_true(backend, after(clock.when, clock.until))
     if clock.cutoff is not None:

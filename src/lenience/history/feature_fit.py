@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lenience.core.data_origin import PolicyOrigin, file_identity
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, even_percent
 from lenience.core.objective import Objective
@@ -24,6 +25,7 @@ from lenience.files.economics import Economics
 from lenience.files.outcome_words import OutcomeWords, Words, read_outcomes
 from lenience.files.table import column_of, left_out_columns
 from lenience.files.vocabulary import is_missing
+from lenience.history.origin import feature_origin
 from lenience.models.feature_columns import FeatureColumn, RowEncoding, infer_columns
 from lenience.models.label_order import neutral_order
 from lenience.policies.features.policy import FeaturePolicy
@@ -105,6 +107,8 @@ class FeatureFit(NamedTuple):
         The share of the applicants (of a sample) who would be accepted now.
     monitored
         The attributes that are monitored, if there are any.
+    origin
+        The file and its digest, the rows, and what columns and values mean.
     """
 
     policy: FeaturePolicy
@@ -116,6 +120,7 @@ class FeatureFit(NamedTuple):
     bands: tuple[Band, ...]
     accepted_now: float
     monitored: MonitoredRows | None = None
+    origin: PolicyOrigin | None = None
 
     def describe(self) -> str:
         """Return what was read, in sentences."""
@@ -222,10 +227,16 @@ def fit_features(
     chosen, left_out = _chosen(table, features, categories, score, [outcome, accepted, *priced, *monitor])
     people = read_applicants(table, chosen, categories)
     columns = _declared(people, chosen, categories, score, score_scale)
-    return fit_rows(
+    fitted = fit_rows(
         table, columns, people, y, taken, objective, scale, economics, currency,
         left_out=left_out, notes=notes, attributes=attributes,
     )  # fmt: skip
+    named = {"outcome": outcome, "accepted": accepted, "score": score, "features": ", ".join(chosen)}
+    named["monitored"] = ", ".join(monitor)
+    origin = feature_origin(
+        table, y.tolist(), taken.tolist(), named, model, economics, objective.cost, file_identity(source)
+    )
+    return fitted._replace(origin=origin)
 
 
 def fit_rows(

@@ -49,6 +49,7 @@ from lenience.history.dates import check_readable, check_span, in_days, make_clo
 from lenience.history.economics import SegmentEconomics, group_offers
 from lenience.history.history import History
 from lenience.history.immaturity import judge_maturity
+from lenience.history.origin import history_origin, value_meanings
 from lenience.history.price_dependence import BAND, price_dependence, with_price_bands
 from lenience.history.segment_history import SEPARATOR, SegmentHistory
 from lenience.history.statuses import GivenWords, check_words, strange_values
@@ -288,6 +289,7 @@ def fit_history(
             if clock is not None and clock.now is not None and (maturing or history.rows <= NAMED_UP_TO):
                 query = (backend, table, columns, accepted, outcome, clock, words)
                 details |= judge_maturity(history.segments, query, maturing, maturity_days, half_life_days, priced)
+            meanings: dict[str, str] = {}
             # To name the values without a meaning, the rows must be read again. That is too slow for a warehouse.
             if history.rows <= NAMED_UP_TO:
                 if history.bad["outcome"] or history.bad["accepted"]:
@@ -297,9 +299,21 @@ def fit_history(
                     details["strange_economics"] = tuple(strange_economics(backend, table, economics))
                 if time and clock and history.bad["time"]:
                     details["strange_dates"] = tuple(strange_dates(backend, table, time, clock))
+                meanings = value_meanings(backend, table, accepted, outcome, words)
             if connection is None:
                 details["repeated"] = repetitions(source, as_given, history.rows)
             history = msgspec.structs.replace(history, **details)
+            settings: dict[str, Any] = {
+                **meanings,
+                "as_of": history.as_of and f"{history.as_of:%Y-%m-%d}",
+                "sheet": sheet,
+            }
+            settings |= {"maturity_days": maturity_days, "half_life_days": half_life_days, "dates": order}
+            settings |= {"price_bands": price_bands, "pending_count_by_age": "yes" if maturing else None}
+            span = _span(rows)
+            history = msgspec.structs.replace(
+                history, origin=history_origin(history, source, connection, single, settings, economics, span)
+            )
         finally:
             if isinstance(connection, str):
                 backend.disconnect()
@@ -314,6 +328,12 @@ def fit_history(
     if similar_names is not None:
         warnings.warn(similar_names, SimilarNamesWarning, stacklevel=2)
     return history
+
+
+def _span(rows: Sequence[Mapping[str, Any]]) -> tuple[dt.date | None, dt.date | None]:
+    """Return the dates of the first and of the last decision."""
+    firsts = [row["first"] for row in rows if row.get("first") is not None]
+    return min(firsts, default=None), max((row["last"] for row in rows if row.get("last") is not None), default=None)
 
 
 def _check_columns(existing: Sequence[str], segment: Sequence[str], single: Mapping[str, str | None]) -> None:

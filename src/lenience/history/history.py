@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lenience.core.belief import Belief, check_prior
+from lenience.core.data_origin import PolicyOrigin
 from lenience.core.errors import InputError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
@@ -65,6 +66,8 @@ class History(msgspec.Struct, frozen=True):
         How far known outcomes alone are from what is expected in the end, if the difference is notable.
     price_dependence : tuple of PriceDependence
         With gains and losses: how much success inside segments depends on the break-even and on the amount at stake.
+    origin : PolicyOrigin, optional
+        The source: file and digest, rows used and left out, dates, and what columns and values mean.
 
     Examples
     --------
@@ -91,6 +94,7 @@ class History(msgspec.Struct, frozen=True):
     maturing: Maturing | None = None
     immaturity: Immaturity | None = None
     price_dependence: tuple[PriceDependence, ...] = ()
+    origin: PolicyOrigin | None = None
 
     @property
     def applied(self) -> Maturing | None:

@@ -19,6 +19,7 @@ from lenience.core.errors import InputError
 from lenience.history.beliefs import Fitted, fit_model, ordered
 from lenience.history.fit import fit_history
 from lenience.history.history import History
+from lenience.history.origin import with_columns
 from lenience.history.past_columns import CELL, EVERYONE, DividedColumn, PastColumns
 from lenience.history.past_rows import groups_of_rows, mean_scores, prepared_table
 from lenience.history.segment_history import SegmentHistory
@@ -131,6 +132,7 @@ def read_past(
         strict=strict,
         warn=False,  # the caller shows History.describe(), which has the warning
     )
+    history = msgspec.structs.replace(history, origin=with_columns(history.origin, columns.segments, columns.accepted))
     if columns.cells:
         return _with_all_cells(table, columns, history)
     return PastSegments(history, _groups(table, columns, history), _scores(table, columns, history))

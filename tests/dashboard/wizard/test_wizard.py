@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import re
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,10 @@ def test_from_a_file_to_an_active_policy_with_the_beliefs_of_its_history(
     assert "the 37 past applicants with a known outcome" in tested
     assert "The 6 applicants rejected in the past have no outcome" in tested
     made = clerk.post("/new/create", **answers, state="active")
+    with forms.client() as client:
+        origin = client.policy("loans")["versions"][-1]["origin"]
+    assert (origin["file"], origin["digest"]) == ("past.csv", sha256(CSV.encode()).hexdigest())
+    assert (origin["rows"], origin["left_out"], origin["columns"]["segment"]) == (43, 2, "region")
     assert (made.status_code, made.headers["location"]) == (303, "/policies/loans?version=1")
 
     file = tmp_path / "past.csv"

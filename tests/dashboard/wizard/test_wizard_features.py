@@ -81,6 +81,12 @@ def test_the_policy_is_that_of_the_command_line(
     own = fitted.policy.to_rule()
     assert served.state_hash() == own.state_hash() == document["state_hash"]
     assert policy["specification"]["protected"] == ["sex"]
+    origin = policy["versions"][0]["origin"]
+    assert fitted.origin is not None
+    assert (origin["file"], origin["model"], origin["left_out"]) == ("past.csv", kind, CSV.count("withdrawn"))
+    assert (origin["rows"], origin["labels"]) == (fitted.origin.rows, fitted.origin.labels)
+    assert origin["settings"] == fitted.origin.settings
+    assert document["origin"] == origin
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,13 @@ from lenience.service.queries.shadow_versions import compare_shadows
 from lenience.service.storage import schema
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.people import actor_names
+from lenience.service.storage.version_records import read_version_records
 
 Req = Request[Any, Any, Any]
 VersionNumber = Annotated[int | None, Parameter(ge=1, le=10**6)]
 Segment = Annotated[str | None, Parameter(max_length=200)]
 MOST_PATHS = 40  # busiest segments whose paths are drawn behind the chosen one
+LONGEST_REASON = 500
 FEATURE = "feature:"  # prefix of the form fields that hold features
 
 
@@ -91,12 +93,15 @@ def filled_in(
         compared = [] if version else compare_shadows(connection, status.record)
         authors = version_authors(connection, status.record.chain)
         events = policy_events(connection, status)
+        versions = read_version_records(connection, status.record)
+        actors = [*authors.values(), *(event.actor for event in events), *(one.activated_by or "" for one in versions)]
         return {
             "policy": status,
             "events": events,
             "authors": authors,
-            "names": actor_names(connection, [*authors.values(), *(event.actor for event in events)]),
+            "names": actor_names(connection, actors),
             "four_eyes": four_eyes_required(),
+            "versions": versions,
             "imports": [one.view() for one in read_imports(connection, status.record.chain).values()],
             "compared": compared,
             "shadow_money": _money_of(compared),
@@ -151,7 +156,10 @@ async def change_state(name: PolicyName, request: Req) -> Response[bytes]:
     visitor = visitor_of(request)
     assert visitor is not None
     sent_by = make_sender(visitor.actor, None, "", None)
-    await service.perform(ChangeState(sent_by, name, state, int(number)))
+    reason = str(form.get("reason", "")).strip()
+    if len(reason) > LONGEST_REASON or not reason.isprintable():
+        raise BadRequest(f"reason must have at most {LONGEST_REASON} characters without line breaks")
+    await service.perform(ChangeState(sent_by, name, state, int(number), reason=reason))
     return redirect(f"/policies/{name}", f"Version {number} of {name} is now {state}.")
 
 
@@ -216,7 +224,7 @@ def policy_events(connection: Connection, policy: PolicyStatus) -> list[PolicyEv
         if isinstance(event, VersionCreated):
             what = f"version {event.number} created with {len(event.names):,} segments"
         elif isinstance(event, StateChanged):
-            what = f"version {event.number} became {event.state}"
+            what = f"version {event.number} became {event.state}" + (f": {event.reason}" if event.reason else "")
         elif isinstance(event, ImportStarted):
             what = f"import {event.number}: {event.rows:,} past decisions from {event.file}"
         else:

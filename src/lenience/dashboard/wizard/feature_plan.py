@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from lenience.client.feature_policies import feature_policy_body
+from lenience.core.data_origin import PolicyOrigin
 from lenience.core.errors import InputError
 from lenience.core.objective import Objective
 from lenience.core.protected_attributes import is_protected, protected_among
@@ -28,9 +29,12 @@ from lenience.dashboard.wizard.plan import (
     read_objective,
     read_settings,
 )
+from lenience.dashboard.wizard.upload_reader import uploaded_file
 from lenience.dashboard.wizard.upload_table import connect, identifier, names, table_of
 from lenience.files.economics import Economics
+from lenience.history.counts import BAD_ROWS
 from lenience.history.feature_fit import FeatureFit, ScoreScale, fit_rows, read_applicants
+from lenience.history.origin import feature_origin
 from lenience.models.feature_columns import MOST_VALUES, FeatureColumn, infer_columns
 from lenience.service.domain import limits
 from lenience.service.domain.specification import PolicySpecification
@@ -162,14 +166,37 @@ def fit_upload(path: Path, answers: FeatureAnswers, objective: Objective) -> Fea
     try:
         inferred = {column.name: column for column in infer_columns(people, answers.categories)}
         columns = [_with_values(column, inferred[column.name]) for column in answers.columns]
-        return fit_rows(
+        fitted = fit_rows(
             table, columns, people, y, taken, objective, answers.score, answers.economics,
             "" if answers.economics is None else answers.economics.currency,
         )  # fmt: skip
+        return fitted._replace(origin=_origin(path, table, y, taken, answers, objective))
     except InputError as error:
         of = error.field or ""
         field = of.removeprefix("features.") if of.startswith("features.") else ""
         raise FormError("features", f"least:{field}" if field else "", sentence(str(error)), error.code) from None
+
+
+def _origin(
+    path: Path, table: dict[str, list[Any]], y: Any, taken: Any, answers: FeatureAnswers, objective: Objective
+) -> PolicyOrigin:
+    """Return where the policy comes from."""
+    with connect() as engine:
+        rows = int(engine.execute(f"SELECT count(*) FROM {table_of(path)}").fetchone()[0])
+    named = {
+        "outcome": answers.outcome,
+        "accepted": None if answers.accepted == EVERYONE else answers.accepted,
+        "score": None if answers.score is None else answers.score.column,
+        "features": ", ".join(column.name for column in answers.columns),
+        "monitored": ", ".join(answers.monitored),
+    }
+    model = "logistic" if answers.score is None else "calibrated"
+    origin = feature_origin(
+        table, y.tolist(), taken.tolist(), named, model, answers.economics, objective.cost, uploaded_file(path)
+    )
+    left_out = rows - origin.rows
+    why = {BAD_ROWS["accepted"]: left_out} if left_out else {}
+    return msgspec.structs.replace(origin, left_out=left_out, why_left_out=why)
 
 
 def _with_values(declared: FeatureColumn, inferred: FeatureColumn) -> FeatureColumn:
@@ -245,8 +272,9 @@ def read_feature_specification(path: Path, answers: Answers) -> PolicySpecificat
     feature_objective(answers)
     settings = read_settings(answers)
     given = read_feature_answers(path, answers)
-    body = feature_policy_body(read_feature_fit(path, answers).policy, answers.name)
-    made = body | settings
+    fit = read_feature_fit(path, answers)
+    body = feature_policy_body(fit.policy, answers.name)
+    made = body | settings | {"origin": msgspec.to_builtins(fit.origin)}
     monitored = [name for name in given.monitored if len(name) <= MONITORED_NAME]
     protected = protected_among([column.name for column in given.columns])
     if protected:

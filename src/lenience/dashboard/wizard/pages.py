@@ -17,6 +17,7 @@ from litestar import Request, Response, get, post
 from litestar.datastructures import UploadFile
 from litestar.exceptions import HTTPException
 
+from lenience.core.data_origin import LONGEST
 from lenience.core.errors import InputError
 from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
@@ -28,6 +29,7 @@ from lenience.dashboard.wizard.guesses import Kind
 from lenience.dashboard.wizard.plan import read_hand, read_segments, read_specification, unsolved
 from lenience.dashboard.wizard.upload_process import save_upload_apart
 from lenience.dashboard.wizard.views import VIEWS, bands_view, fitted_view, meanings, starting_view
+from lenience.policies.features.storing import to_specification
 from lenience.service.commands.four_eyes import four_eyes_required
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.problems import BadRequest
@@ -125,7 +127,7 @@ async def download(request: Req) -> Response[bytes]:
         fit = await service.solve(lambda: read_feature_fit(path, answers))
     except FormError as error:
         return await _show_again(request, answers, error)
-    text = msgspec.json.format(msgspec.json.encode(fit.policy.to_rule().to_specification()))
+    text = msgspec.json.format(msgspec.json.encode(to_specification(fit.policy.to_rule(), fit.origin)))
     headers = {"Content-Disposition": 'attachment; filename="policy.json"'}
     return Response(text, media_type="application/json", headers=headers)
 
@@ -291,7 +293,8 @@ async def _store_upload(request: Req, sent: UploadFile, sheet: str) -> str:
         with tempfile.NamedTemporaryFile(dir=uploads.folder(), suffix=".part") as copy:
             await service.ask(lambda: shutil.copyfileobj(sent.file, copy, 1 << 20))
             copy.flush()
-            await save_upload_apart(Path(copy.name), path, sheet.strip()[:SHEET_NAME])
+            name = Path(sent.filename or "").name.replace("\0", "")[:LONGEST]
+            await save_upload_apart(Path(copy.name), path, sheet.strip()[:SHEET_NAME], name)
     return token
 
 

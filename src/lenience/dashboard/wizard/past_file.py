@@ -20,6 +20,7 @@ import msgspec
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.dashboard.wizard.bands import Cut, features_of
+from lenience.dashboard.wizard.upload_reader import uploaded_file
 from lenience.dashboard.wizard.upload_table import LIMITS, connect, identifier, names, table_of
 from lenience.files.date_formats import looks_like_date
 from lenience.files.economics import GAIN, LOSS, with_economics
@@ -154,8 +155,10 @@ def read_past(path: Path, answers: ColumnAnswers) -> UploadedPast:
             names_of(list(features))  # raises if there are too many cells
         counts = past.read_past(table, columns)
         _check(counts.history, columns)
+        file, digest = uploaded_file(path)
+        origin = counts.history.origin and msgspec.structs.replace(counts.history.origin, file=file, digest=digest)
         return UploadedPast(
-            counts.history,
+            msgspec.structs.replace(counts.history, origin=origin),
             counts.groups,
             counts.scores,
             past_rows.span_in_years(table, columns),

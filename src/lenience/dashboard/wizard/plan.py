@@ -33,6 +33,7 @@ from lenience.dashboard.wizard.past_file import ColumnAnswers, UploadedPast, rea
 from lenience.files.date_formats import Order, check_order
 from lenience.files.economics import Economics
 from lenience.history.beliefs import Fitted
+from lenience.history.origin import fitted_origin
 from lenience.history.past import believe, propose_segments
 from lenience.history.past_columns import PastColumns
 from lenience.models.own_counts import OwnCounts
@@ -412,6 +413,10 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
         "features": [] if segments.past is None else list(segments.past.features),
         "segments": _proposed_segments(answers, segments),
     }
+    if segments.past is not None:
+        cost = read_cost(answers, segments)
+        origin = fitted_origin(segments.past.history.origin, answers.model or "own", cost)
+        made["origin"] = msgspec.to_builtins(origin)
     if protected_among(answers.segment):
         made |= {"decide_by_protected": True, "protected": protected_among(answers.segment)}
     return checked_specification(made)

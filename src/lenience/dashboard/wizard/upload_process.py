@@ -24,7 +24,7 @@ OUTPUT = 1 << 30  # bytes of the saved file
 TOO_MUCH = "it needs too much memory or time to be read. Leave columns out, or save it as CSV"
 
 
-async def save_upload_apart(source: Path, target: Path, sheet: str = "") -> None:
+async def save_upload_apart(source: Path, target: Path, sheet: str = "", name: str = "") -> None:
     """Check an uploaded file and save it as a table of texts, in a process of its own.
 
     If the task is cancelled, the process is killed.
@@ -37,13 +37,15 @@ async def save_upload_apart(source: Path, target: Path, sheet: str = "") -> None
         Where to save the table. It exists only if the whole file was read.
     sheet
         The sheet of an Excel file; if empty, the first sheet that is not.
+    name
+        The file's own name, for the record.
 
     Raises
     ------
     InputError
         If the file cannot be read or is too large.
     """
-    command = (sys.executable, "-m", __name__, str(source), str(target), sheet)
+    command = (sys.executable, "-m", __name__, str(source), str(target), sheet, name)
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
     )
@@ -97,7 +99,7 @@ def main() -> None:
     """Read the file named on the command line, and print the error as JSON, empty if there is none."""
     _set_limits()
     try:
-        save_upload(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] or None)
+        save_upload(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] or None, sys.argv[4])
     except InputError as error:
         print(json.dumps({"reason": str(error), "code": error.code}))
     except MemoryError:

@@ -13,6 +13,7 @@ from pathlib import Path
 from string import whitespace
 from typing import Any
 
+from lenience.core.data_origin import IN_MEMORY, digest_of_file, short
 from lenience.core.errors import LONGEST, InputError
 from lenience.dashboard.wizard.upload_table import connect, identifier, literal, names, table_of
 from lenience.files.columns import check_sheet
@@ -26,13 +27,14 @@ MOST_VALUES = 200_000_000  # values that a Parquet file declares: a list in one 
 MOST_TEXT = 1 << 30  # bytes of all values as text; a Parquet file stores a repeated text once
 LONGEST_VALUE = 32_767  # bytes, about the characters that a cell of a spreadsheet holds
 NOTES = "notes"  # metadata key of the notes on how the file was read
+FILE, DIGEST = "file", "digest"  # metadata keys of the uploaded file's name and of its SHA-256 digest
 
 
-def save_upload(source: Path, target: Path, sheet: str | None = None) -> None:
-    """Check an uploaded file and save it as a table of texts, with notes on how it was read.
+def save_upload(source: Path, target: Path, sheet: str | None = None, name: str = "") -> None:
+    """Check an uploaded file and save it as a table of texts, with its name, its digest and how it was read.
 
-    ``sheet`` is the sheet of an Excel file; by default the first that is not empty. The file comes from outside, so
-    every size is checked before the step that would need memory for it.
+    ``sheet`` is the sheet of an Excel file; by default the first that is not empty. ``name`` is the file's own name.
+    The file comes from outside, so every size is checked before the step that would need memory for it.
     """
     import duckdb
 
@@ -41,8 +43,9 @@ def save_upload(source: Path, target: Path, sheet: str | None = None) -> None:
         try:
             with _readable(engine, source, parquet, sheet) as (table, remarks):
                 query = f"SELECT NULLIF(trim(CAST(COLUMNS(*) AS VARCHAR), {literal(whitespace)}), '') FROM {table}"
-                written = literal("\n".join(remarks))
-                options = f"FORMAT parquet, KV_METADATA {{{NOTES}: {written}}}"
+                known = {NOTES: "\n".join(remarks), FILE: short(name or source.name), DIGEST: digest_of_file(source)}
+                written = ", ".join(f"{key}: {literal(text)}" for key, text in known.items())
+                options = f"FORMAT parquet, KV_METADATA {{{written}}}"
                 engine.execute(f"COPY ({query}) TO {literal(str(target))} ({options})")
             rows = engine.execute(f"SELECT count(*) FROM {table_of(target)}").fetchone()[0]
         except duckdb.OutOfMemoryException:
@@ -63,10 +66,19 @@ def too_large(reason: str) -> InputError:
 
 def notes(path: Path) -> list[str]:
     """Return the notes on how the file was read."""
-    query = f"SELECT decode(value) FROM parquet_kv_metadata({literal(str(path))}) WHERE decode(key) = '{NOTES}'"
+    return _metadata(path).get(NOTES, "").splitlines()
+
+
+def uploaded_file(path: Path) -> tuple[str, str]:
+    """Return the name of the uploaded file, and its SHA-256 digest."""
+    known = _metadata(path)
+    return known.get(FILE) or IN_MEMORY, known.get(DIGEST, "")
+
+
+def _metadata(path: Path) -> dict[str, str]:
+    query = f"SELECT decode(key), decode(value) FROM parquet_kv_metadata({literal(str(path))})"
     with connect() as engine:
-        row = engine.execute(query).fetchone()
-    return str(row[0]).splitlines() if row else []
+        return dict(engine.execute(query).fetchall())
 
 
 @contextmanager

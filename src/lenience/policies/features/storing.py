@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from lenience.core.data_origin import DataOrigin
 from lenience.core.errors import InputError
 from lenience.core.validation import mapped
 from lenience.models.live_model import restore
@@ -35,10 +36,11 @@ VERSION = 1
 MOST_BYTES = 500_000_000  # of a state, so that a small document cannot fill the memory
 
 
-def to_specification(rule: FeatureRule) -> dict[str, Any]:
-    """Return a rule as a document of JSON values."""
+def to_specification(rule: FeatureRule, origin: DataOrigin | None = None) -> dict[str, Any]:
+    """Return a rule as a document of JSON values, with the origin of what it has learnt if it is known."""
     return {
         **_description(rule),
+        **({} if origin is None else {"origin": msgspec.to_builtins(origin)}),
         "state_hash": rule.state_hash(),
         "state": base64.b64encode(zlib.compress(rule.state(), 6)).decode("ascii"),
     }
@@ -98,10 +100,10 @@ def _state(text: object) -> bytes:
     return data
 
 
-def save_rule(rule: FeatureRule, path: str | Path) -> None:
-    """Write a rule to a file."""
+def save_rule(rule: FeatureRule, path: str | Path, origin: DataOrigin | None = None) -> None:
+    """Write a rule to a file, with the origin of what it has learnt if it is known."""
     try:
-        Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(to_specification(rule)), indent=2))
+        Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(to_specification(rule, origin)), indent=2))
     except OSError as error:
         raise InputError.unreadable("path", path, error) from error
 

@@ -11,9 +11,10 @@ from hashlib import sha256
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from sqlalchemy import insert, select, update
 
+from lenience.core.data_origin import SOFTWARE
 from lenience.core.errors import InputError, TooLargeError
 from lenience.core.protected_attributes import describe_consent
 from lenience.service.commands.four_eyes import check_four_eyes, four_eyes_required
@@ -33,7 +34,7 @@ from lenience.service.domain.protected import protected_decisions
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder, make_receipt
 from lenience.service.domain.solved_tables import load, solve_seconds
 from lenience.service.domain.specification import PolicySpecification, SegmentProblem
-from lenience.service.domain.version_warnings import dropped_segment_warnings, version_warnings
+from lenience.service.domain.version_warnings import dropped_segment_warnings, proved_segments, version_warnings
 from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
 from lenience.service.storage.command import store_answer
@@ -57,6 +58,13 @@ class VersionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The version to change, by default the newest (to retire: the active one)."""
 
     version: Annotated[int, Meta(ge=1, le=10**6)] | None = None
+    reason: (
+        Annotated[
+            str,
+            Meta(max_length=500, pattern=limits.PLAIN, description="Why, for the change log. No personal data"),
+        ]
+        | UnsetType
+    ) = UNSET
 
 
 class ActivationRequest(VersionRequest, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +81,7 @@ class SolvedVersion:
     segments: list[StoredSegment]
     tables: dict[str, str]
     warnings: list[str]
+    proved: int  # segments whose decisions are all proved optimal
 
 
 def solve_version(specification: PolicySpecification, progress: SolveProgress | None = None) -> SolvedVersion:
@@ -146,7 +155,7 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
             "The capacity is kept, but it has no price: that needs an objective with arrivals and discount_rate. "
             "Whoever comes first is accepted until the capacity is used."
         )
-    return SolvedVersion(specification, stored, tables, warnings)
+    return SolvedVersion(specification, stored, tables, warnings, proved_segments(specification, tables_by_segment))
 
 
 def store_body(body: CapacityBody | FairnessBody | None) -> tuple[str | None, dict[str, str]]:
@@ -237,6 +246,8 @@ class CreateVersion:
             names=tuple(names),
             decides_by_protected=tuple(protected),
             receipt=receipt.digest,
+            software=SOFTWARE,
+            proved=self.version.proved,
         )
         chain = ledger.chains[record.chain]
         seq = ledger.append(chain, event)
@@ -274,6 +285,7 @@ class ChangeState:
     state: State
     version: int | None
     replaces: int | None = None
+    reason: str = ""
 
     @property
     def size(self) -> int:
@@ -356,6 +368,7 @@ class ChangeState:
                 lengths=_lengths(ledger, record) if opened or start is not None else {},
                 counted=opened,
                 model=None if start is None else start.digest(),
+                reason=self.reason if last else "",
             )
             seq = ledger.append(chain, event)
             if start is not None:

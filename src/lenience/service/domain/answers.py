@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta
 
 from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
+from lenience.core.data_origin import PolicyOrigin
 from lenience.core.offers import Offer
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Decision, State
@@ -234,6 +235,38 @@ class VersionView(msgspec.Struct, frozen=True):
     state: State
 
 
+class StateEntry(msgspec.Struct, frozen=True):
+    """A change of a version's state: when, by whom, whether four eyes were required, and why."""
+
+    state: State
+    at: str
+    by: str
+    four_eyes: bool
+    reason: str
+
+
+class VersionRecord(VersionView, frozen=True, kw_only=True):
+    """A version with its author, its approver, and where it comes from.
+
+    ``created_by`` and ``activated_by`` are actors of the log. All decisions of ``proved`` of the ``segments`` are
+    proved optimal. It is null in logs of earlier releases. ``specification`` is the SHA-256 digest of the version's
+    specification, and ``changes`` are the changes of its state, the first one first.
+    """
+
+    created_at: str | None
+    created_by: str | None
+    activated_at: str | None
+    activated_by: str | None
+    four_eyes: bool
+    segments: int
+    proved: int | None
+    software: str
+    specification: str
+    description: str
+    origin: PolicyOrigin | None
+    changes: list[StateEntry]
+
+
 class CapacityView(msgspec.Struct, frozen=True):
     """The limits over all segments of a version, and what is used of them now.
 
@@ -335,7 +368,7 @@ class PolicyView(msgspec.Struct, frozen=True):
 
     name: str
     created_at: str
-    versions: list[VersionView]
+    versions: list[VersionRecord]
     version: int
     state: State
     specification: PolicySpecification

@@ -202,6 +202,8 @@ class VersionCreated(_Event, frozen=True, tag="version", kw_only=True):
     segments: str
     names: tuple[str, ...]
     decides_by_protected: tuple[str, ...] = ()  # protected attributes that it was allowed to decide by
+    software: str = ""  # that solved it; empty in logs of earlier releases
+    proved: int | None = None  # segments whose decisions are all proved optimal; None in logs of earlier releases
 
 
 class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
@@ -221,6 +223,7 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     counted: bool = False  # whether acceptances by versions without limits count in ``overall``
     model: str | None = None  # the digest of the model state from which the version starts to learn
     four_eyes: bool = False  # whether it had to be activated by somebody else than its author
+    reason: str = ""  # why, in the words of the actor
 
 
 class Learned(_Event, frozen=True, tag="label", kw_only=True):

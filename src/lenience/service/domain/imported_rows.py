@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from lenience.core.data_origin import MOST_NAMED, DataOrigin, Text
 from lenience.core.errors import InputError
 from lenience.service.domain import limits
 from lenience.service.domain.clock import check_order, iso_time, read_time
@@ -22,9 +23,6 @@ from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.rule import Counts, at_risk_after
 
 MOST_IMPORTED = 10_000_000  # rows of one import
-MOST_NAMED = 100  # columns, settings or reasons of one import
-Text = Annotated[str, Meta(max_length=200, pattern=limits.PLAIN)]
-Named = Annotated[dict[Text, Text], Meta(max_length=MOST_NAMED)]
 Rows = Annotated[int, Meta(ge=0, le=MOST_IMPORTED)]
 PastOutcome: TypeAlias = Literal["pending", "late", "current", "success", "failure", "expired"]
 
@@ -80,20 +78,16 @@ class ImportedRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         return decided_at, outcome_at
 
 
-class ImportSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ImportSource(DataOrigin, frozen=True, forbid_unknown_fields=True):
     """Where a portfolio comes from. It is in the log for good, so it must not hold personal data."""
 
-    file: Annotated[str, Meta(min_length=1, max_length=255, pattern=limits.PLAIN)]
     digest: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z", description="The SHA-256 digest of the file")]
     rows: Annotated[int, Meta(ge=1, le=MOST_IMPORTED, description="The number of rows that are imported")]
     left_out: Annotated[Rows, Meta(description="The number of rows of the file that are not imported")] = 0
-    why_left_out: Annotated[dict[Text, Rows], Meta(max_length=MOST_NAMED)] = {}
-    columns: Annotated[Named, Meta(description="The file's column for each field")] = {}
-    settings: Annotated[Named, Meta(description="How the file was read")] = {}
+    why_left_out: Annotated[dict[Text, Rows], Meta(max_length=MOST_NAMED)] = {}  # noqa: RUF012  (msgspec copies it)
     first: limits.Date | None = None
     last: limits.Date | None = None
     model: Annotated[Text, Meta(description="Where the prior of the policy comes from")] = ""
-    software: Text = ""
     not_in_prior: Annotated[
         bool, Meta(description="The outcomes of the file are not among those that a version's prior holds")
     ] = False

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from lenience.core.belief import Belief
+from lenience.core.data_origin import PolicyOrigin
 from lenience.core.errors import InputError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
@@ -196,6 +197,10 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         ]
         | UnsetType
         | None
+    ) = UNSET
+
+    origin: (
+        Annotated[PolicyOrigin, Meta(description="The past decisions that the policy was fitted to")] | UnsetType | None
     ) = UNSET
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Warnings for the person who creates or activates a version: segments that never start, similar names."""
+"""What the person who creates or activates a version must know: segments that never start, and what is proved."""
 
 from __future__ import annotations
 
@@ -50,6 +50,11 @@ def version_warnings(specification: PolicySpecification, tables: Mapping[str, So
             f"floor{', or offer smaller amounts' if specification.objective.offers else ''}."
         )
     return warnings
+
+
+def proved_segments(specification: PolicySpecification, tables: Mapping[str, SolvedTable]) -> int:
+    """Return the number of segments whose decisions are all proved optimal; none if features decide."""
+    return 0 if specification.feature_spec is not None else sum(table.proved for table in tables.values())
 
 
 def _known_to_lose(table: SolvedTable) -> bool:

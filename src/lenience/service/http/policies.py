@@ -168,7 +168,7 @@ async def _change(
     body = data or VersionRequest()
     sent_by = make_sender(request.auth, key, f"POST /v1/policies/{name}/{state}", body)
     replaces = body.replaces if isinstance(body, ActivationRequest) else None
-    command = ChangeState(sent_by, name, state, body.version, replaces)
+    command = ChangeState(sent_by, name, state, body.version, replaces, body.reason or "")
     return answered(await request.app.state.service.perform(command))
 
 

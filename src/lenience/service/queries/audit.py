@@ -40,6 +40,7 @@ from lenience.service.domain.problems import Damaged, NotFound
 from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.signed_note import Checkpoint
+from lenience.service.domain.version_warnings import proved_segments
 from lenience.service.queries.imported_tally import ImportedTally
 from lenience.service.queries.log_tree_check import check_log_tree
 from lenience.service.queries.model_recomputation import ModelRecomputation
@@ -428,6 +429,9 @@ class _Audit:
             version = self._version(row.id, stored.number, where)
             if version is not None:
                 versions[stored.number] = version
+                tables = {name: rule.table for name, rule in version.rules.items()}
+                if created.proved not in (None, proved_segments(version.specification, tables)):
+                    self.report(where, f"the log says that {created.proved} segments are proved; its tables differ")
                 for difference in price_differences(version.specification, version.capacity, version.tables):
                     self.report(where, difference)
                 for difference in fairness_differences(version.specification, version.fairness, version.tables):

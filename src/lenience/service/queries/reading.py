@@ -73,6 +73,7 @@ from lenience.service.storage.monitored_rows import read_monitored
 from lenience.service.storage.policy_cache import PolicyCache, PolicyRecord, Version
 from lenience.service.storage.references import few, under
 from lenience.service.storage.store import Store
+from lenience.service.storage.version_records import read_version_records
 
 PAGE = 100
 VALUES_SECONDS = 5.0  # for the values of a policy's segments
@@ -132,6 +133,7 @@ class Queries:
             warnings = drift_warnings(connection, version.rules, record.segments)
             use = None if version.overall is None else read_overall_use(connection, record.chain).at(now())
             imports = read_imports(connection, record.chain)
+            versions = read_version_records(connection, record)
         counts = {
             row.segment: with_open_loans(Counts(*row[6:12]), decode_open_loans(row.open_loans), shown) for row in chains
         }
@@ -142,7 +144,7 @@ class Queries:
         return PolicyView(
             name=name,
             created_at=iso_time(record.created_at),
-            versions=[VersionView(each, state) for each, state in record.states.items()],
+            versions=versions,
             version=shown,
             state=record.states[shown],
             specification=version.specification,

@@ -1,0 +1,183 @@
+"""The origin of a history: file and digest, rows used and left out, and what its columns and values mean.
+
+Words for success or acceptance are recorded as they occur in the file, also the usual ones that nobody had to name.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from lenience.core.data_origin import SOFTWARE, PolicyOrigin, file_identity, named_texts, short
+from lenience.core.formatting import percent
+from lenience.files.economics import Economics
+from lenience.history.counts import BAD_ROWS, NO_ECONOMICS, OUTCOME_DATES
+from lenience.history.segment_history import SEPARATOR
+from lenience.history.statuses import FALSE, TRUE, UNKNOWN, GivenWords, decision_codes, outcome_codes, trimmed
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from lenience.history.history import History
+
+MOST_VALUES = 20  # of each meaning
+EMPTY = "(empty)"
+ALL_ACCEPTED = "(everyone was accepted)"
+LATER = "decided after the date of the count"
+LOAN_FORMULA = "a success earns the interest of equal monthly payments minus funding; a default loses its share"
+PLAIN_FORMULA = "a success earns the gain and a failure loses the loss"
+
+
+def value_meanings(backend: Any, table: ir.Table, accepted: str, outcome: str, words: GivenWords) -> dict[str, str]:
+    """Return the values of the file by their meaning: success, failure, pending, accepted and rejected."""
+    import ibis
+
+    decision = decision_codes(backend, table[accepted], words)
+    label = outcome_codes(backend, table[outcome], words)
+    meanings: dict[str, str] = {}
+    for column, code, names in (
+        (outcome, label, {TRUE: "success", FALSE: "failure", UNKNOWN: "pending"}),
+        (accepted, decision, {TRUE: "accepted", FALSE: "rejected"}),
+    ):
+        rows = table.select(
+            value=trimmed(table[column]).cast("string"),
+            means=code.meaning(code.value),
+            taken=decision.meaning(decision.value),
+        )
+        if column == outcome:  # outcomes of the rejected are empty, or mean nothing
+            rows = rows.filter(rows.taken == TRUE)
+        known = rows.filter(rows.means.isin(list(names)))
+        frequent = known.group_by("means", "value").agg(rows=known.count())
+        frequent = frequent.order_by(ibis.desc("rows"), "value").limit(len(names) * MOST_VALUES)
+        for row in backend.to_pyarrow(frequent).to_pylist():
+            name, value = names[row["means"]], EMPTY if row["value"] is None else row["value"]
+            meanings[name] = f"{meanings[name]}, {value}" if name in meanings else value
+    return meanings
+
+
+def economics_record(economics: Economics | None) -> dict[str, str]:
+    """Return how gain and loss were computed, as an origin records it.
+
+    >>> economics_record(Economics(gain="won", loss=800, currency="$"))["loss"]
+    '800'
+    """
+    if economics is None:
+        return {}
+    given: dict[str, Any] = {
+        name: f"{value:g}" if isinstance(value, float | int) else value for name, value in economics.given.items()
+    }
+    units = {"term_unit": economics.term_unit, "rate_unit": economics.rate_unit, "currency": economics.currency}
+    formula = LOAN_FORMULA if "amount" in given else PLAIN_FORMULA
+    return named_texts({**given, **units, "formula": formula})
+
+
+def history_origin(
+    history: History,
+    source: object,
+    connection: object,
+    columns: Mapping[str, str | None],
+    settings: Mapping[str, Any],
+    economics: Economics | None,
+    span: tuple[dt.date | None, dt.date | None],
+) -> PolicyOrigin:
+    """Return the origin of a history. ``span`` has the dates of the first and of the last decision."""
+    reasons = BAD_ROWS | OUTCOME_DATES | NO_ECONOMICS
+    left_out = {reasons[kind]: rows for kind, rows in history.bad.items() if rows}
+    if history.later:
+        left_out[LATER] = history.later
+    file, digest = file_identity(source, connection)
+    rows = history.segments
+    return PolicyOrigin(
+        file=file,
+        digest=digest,
+        rows=history.rows - history.bad_rows - history.later,
+        left_out=history.bad_rows + history.later,
+        why_left_out=left_out,
+        columns=named_texts({"segment": SEPARATOR.join(history.columns), **columns}),
+        settings=named_texts(settings),
+        first=None if span[0] is None else f"{span[0]:%Y-%m-%d}",
+        last=None if span[1] is None else f"{span[1]:%Y-%m-%d}",
+        software=SOFTWARE,
+        accepted=sum(row.accepted for row in rows),
+        labels=sum(row.labels for row in rows),
+        successes=sum(row.successes for row in rows),
+        pending=sum(row.pending for row in rows),
+        economics=economics_record(economics),
+    )
+
+
+def feature_origin(
+    table: Mapping[str, Sequence[Any]],
+    outcomes: Sequence[float],
+    taken: Sequence[bool],
+    columns: Mapping[str, str | None],
+    model: str,
+    economics: Economics | None,
+    cost: float,
+    identity: tuple[str, str],
+) -> PolicyOrigin:
+    """Return the origin of a policy with features.
+
+    Parameters
+    ----------
+    table
+        The columns of the file.
+    outcomes, taken
+        1 for a success, 0 for a failure and NaN if the outcome is not known; and who was accepted.
+    columns
+        The column of each field: ``outcome``, ``accepted``, and others for the record.
+    model
+        The model's name.
+    economics, cost
+        How gain and loss were computed, and the break-even if they were not.
+    identity
+        The file's name and digest.
+    """
+    words: dict[str, Counter[str]] = {}
+    outcome, accepted = columns["outcome"], columns["accepted"]
+    for i, (y, yes) in enumerate(zip(outcomes, taken, strict=True)):
+        if yes and outcome is not None:
+            meaning = "pending" if y != y else "success" if y else "failure"
+            words.setdefault(meaning, Counter())[_cell(table[outcome][i])] += 1
+        if accepted is not None:
+            words.setdefault("accepted" if yes else "rejected", Counter())[_cell(table[accepted][i])] += 1
+    settings = {name: ", ".join(value for value, _ in of.most_common(MOST_VALUES)) for name, of in words.items()}
+    labels, accepted_rows = sum(y == y for y in outcomes), sum(map(bool, taken))
+    return PolicyOrigin(
+        file=identity[0],
+        digest=identity[1],
+        rows=len(outcomes),
+        columns=named_texts({**columns, "accepted": accepted or ALL_ACCEPTED}),
+        settings=named_texts(settings),
+        model=model,
+        software=SOFTWARE,
+        accepted=accepted_rows,
+        labels=labels,
+        successes=sum(y == 1 for y in outcomes),
+        pending=accepted_rows - labels,
+        economics=economics_record(economics) or {"break_even": percent(cost, 4)},
+    )
+
+
+def _cell(value: object) -> str:
+    return EMPTY if value is None or value != value or not str(value).strip() else str(value).strip()
+
+
+def fitted_origin(origin: PolicyOrigin | None, model: str, cost: float) -> PolicyOrigin | None:
+    """Return the origin of a policy: that of its history, with the model and, without amounts, the break-even."""
+    if origin is None:
+        return None
+    economics = origin.economics or {"break_even": percent(cost, 4)}
+    return msgspec.structs.replace(origin, model=short(model), economics=economics)
+
+
+def with_columns(origin: PolicyOrigin | None, segments: Sequence[str], accepted: str | None) -> PolicyOrigin | None:
+    """Return an origin that names the file's own columns instead of derived ones; without ``accepted`` all were."""
+    if origin is None:
+        return None
+    named = {**origin.columns, "segment": SEPARATOR.join(segments), "accepted": accepted or ALL_ACCEPTED}
+    return msgspec.structs.replace(origin, columns=named_texts(named))

@@ -395,6 +395,8 @@ TARGETS = (
     Target(ANALYSIS + "fair_constraints.py", (FAIR,)),
     Target(ANALYSIS + "fair_optimum.py", (FAIR, FAIR_VERSIONS)),
     Target(ANALYSIS + "fair_search.py", (FAIR,), skipped=frozenset({"MOST_ROUNDS"})),
+    Target(ANALYSIS + "rejected_segment.py", ("tests/analysis/test_rejected_outcomes.py",)),
+    Target(ANALYSIS + "rejection_totals.py", ("tests/analysis/test_rejected_outcomes.py",)),
     Target(ANALYSIS + "monitored_groups.py", ("tests/analysis/test_monitored_groups.py",)),
     Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),
     Target(DOMAIN + "threshold_curve.py", (TABLES, RULES)),

@@ -171,6 +171,21 @@ def test_offpolicy_json(run: Run, log: Path) -> None:
     assert "would have earned more" in answer["statement"]
 
 
+def test_rejections_of_a_log(run: Run, rejection: Rejection, log: Path) -> None:
+    given = ("rejections", str(log), "--cost", "0.6")
+    assert rejection(*given).fields == ("--propensity", "--alike")
+    assert rejection(*given, "--alike", "--by-people", "nobody").value == "nobody"
+    code, out, _ = run(*given, "--propensity", "propensity", "--days", "365", "--json")
+    answer = json.loads(out)
+    (only,) = answer["segments"]
+    assert (code, only["basis"], len(only["random"]["days"])) == (0, "random", 2)
+    assert only["interval"]["lower"] < only["rate"] < only["interval"]["upper"]
+    code, out, _ = run("rejections", str(log), "--gain", "40", "--loss", "60", "--currency", "$", "--alike")
+    assert code == 0
+    assert "of 100" in out
+    assert "$" in out
+
+
 def test_offpolicy_table(run: Run, log: Path) -> None:
     code, out, _ = run("offpolicy", str(log), "--cost", "0.6", "--proposed", "propensity")
     assert code == 0

@@ -49,6 +49,13 @@ from .proxies import find_proxy as find_proxy
 from .proxies import split_segments as split_segments
 from .regret import Regret as Regret
 from .regret import regret_table as regret_table
+from .rejection_results import PeopleSample as PeopleSample
+from .rejection_results import RandomAcceptance as RandomAcceptance
+from .rejection_results import RandomCheck as RandomCheck
+from .rejection_results import RejectedSegment as RejectedSegment
+from .rejection_results import RejectedTotal as RejectedTotal
+from .rejection_totals import RejectedOutcomes as RejectedOutcomes
+from .rejection_totals import rejected_outcomes as rejected_outcomes
 from .sweep import Sweep as Sweep
 from .sweep import load_sweep as load_sweep
 from .sweep import run_sweep as run_sweep

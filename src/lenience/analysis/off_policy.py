@@ -286,7 +286,7 @@ def off_policy(
             code="conflicting_fields",
         )
     pi, a, e, y = _checked(proposed, accepted, propensity, outcomes, OutcomeWords.of(success, failure, pending))
-    amount, c = _stakes(cost, offers, len(pi))
+    amount, c = stakes_of_rows(cost, offers, len(pi))
     return _estimated(_Log(pi, a, e, y, amount, c, amount, c, a), X, least_propensity, folds)
 
 
@@ -439,7 +439,7 @@ def _pending_warning(open_cases: int, accepted: int) -> str:
     )
 
 
-def _stakes(cost: float | None, offers: Any, rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def stakes_of_rows(cost: float | None, offers: Any, rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the amount at stake and the break-even of each row, checked. With one cost the amount is 1."""
     if (cost is None) == (offers is None):
         raise InputError.because(

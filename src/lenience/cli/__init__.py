@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Compare": {
         "replay": "Replay policies on a file of individuals, of whom only the accepted reveal their outcome.",
         "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
+        "rejections": "Estimate how many of the rejected would have succeeded, and whether it was right.",
         "simulate": "Compare policies in one simulated world, on the same individuals.",
         "sweep": "Simulate policies × worlds × parameters, from a TOML file.",
         "characteristics": "Compute what a policy does to a population: who is wrongly rejected, what learning costs.",

@@ -1,0 +1,242 @@
+"""How many of the rejected would have succeeded: against slow simulations in which their outcomes are known."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import betabinom, binomtest
+
+import lenience as ln
+from lenience.analysis import rejected_outcomes
+from lenience.analysis.rejected_segment import RandomSample, RejectionEvidence, assess_segment
+from lenience.core.bounds import Bounds
+from lenience.core.errors import InputError
+from lenience.core.intervals import anytime_interval, exact_interval
+
+COST = 0.7
+
+
+def stopped_at(outcomes: NDArray[np.bool_], prior: ln.Belief) -> tuple[int, int] | None:
+    """Return the outcomes and successes of a policy that stops when the expected rate is at most 60%, if it does."""
+    n, s = prior.n, prior.s
+    for i, good in enumerate(outcomes):
+        if s <= 0.6 * n:
+            return i, int(outcomes[:i].sum())
+        n, s = n + 1, s + good
+    return None
+
+
+def test_the_posterior_interval_holds_for_segments_that_stopped_although_their_share_is_too_low() -> None:
+    rng, prior = np.random.default_rng(3), ln.Belief(4, 3)
+    covered, stops, shares = 0, 0, []
+    for rate in rng.beta(3, 1, 4000):
+        run = stopped_at(rng.random(40) < rate, prior)
+        if run is None:
+            continue
+        stops += 1
+        outcomes, successes = run
+        after = ln.Belief(prior.n + outcomes, prior.s + successes)
+        result = assess_segment(RejectionEvidence("a", 100, 100.0, 70.0, after, outcomes, successes))
+        covered += rate in result.interval
+        shares.append(successes / outcomes - rate)
+    assert stops > 800
+    assert covered / stops == pytest.approx(0.9, abs=0.025)
+    assert np.mean(shares) < -0.1  # bad luck stops, so the share of successes is too low
+
+
+def test_the_share_of_successes_after_stopping_at_the_first_failure() -> None:
+    for rate in (0.3, 0.5, 0.9):
+        expected = sum(k / (k + 1) * rate**k * (1 - rate) for k in range(2000))
+        assert 1 + (1 - rate) * math.log(1 - rate) / rate == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("rate", [0.4, 0.65, 0.9])
+def test_the_interval_without_a_prior_holds_whenever_the_policy_stops(rate: float) -> None:
+    rng = np.random.default_rng(5)
+    held = worst = 0
+    for _ in range(400):
+        outcomes = np.cumsum(rng.random(60) < rate)
+        # The worst stopping rule: stop as soon as the true rate is outside.
+        held += all(rate in anytime_interval(int(outcomes[n - 1]), n, 0.9) for n in (1, 2, 3, 5, 8, 13, 20, 30, 45, 60))
+        worst += all(rate in exact_interval(int(outcomes[n - 1]), n, 0.9) for n in (1, 2, 3, 5, 8, 13, 20, 30, 45, 60))
+    assert held / 400 >= 0.9
+    assert worst / 400 < 0.85  # an interval for a fixed number of outcomes does not
+
+
+def test_intervals_against_scipy_and_against_the_product_of_predictions() -> None:
+    for good, total in ((0, 7), (3, 9), (9, 9), (140, 200)):
+        ends = binomtest(good, total).proportion_ci(0.9, "exact")
+        interval = exact_interval(good, total, 0.9)
+        assert (interval.lower, interval.upper) == pytest.approx((ends.low, ends.high), abs=1e-9)
+    outcomes = [1, 1, 0, 1, 0, 1, 1, 1]
+    mixture = 1.0  # the probability that one predicts the outcomes with, one after the other, by Jeffreys' prior
+    for n, outcome in enumerate(outcomes):
+        success = (sum(outcomes[:n]) + 0.5) / (n + 1)
+        mixture *= success if outcome else 1 - success
+    interval = anytime_interval(6, 8, 0.9)
+    for end in (interval.lower, interval.upper):
+        assert mixture / (end**6 * (1 - end) ** 2) == pytest.approx(10.0, rel=1e-6)
+    assert anytime_interval(0, 0) == exact_interval(0, 0) == Bounds(0.0, 1.0)
+    assert anytime_interval(0.001, 5.0, 0.9).lower == 0.0
+
+
+def test_random_acceptances_stand_for_the_rejected_on_average() -> None:
+    """Over all 64 results of the draws, the weighted successes are those of the rejected on average."""
+    chances, outcomes = np.array([0.1, 0.3, 0.5, 0.2, 0.6, 0.9]), np.array([1.0, 0.0, 1.0, 1.0, 0.0, 1.0])
+    weighted = rejected = 0.0
+    for draws in itertools.product((False, True), repeat=6):
+        taken = np.array(draws)
+        chance = float(np.where(taken, chances, 1 - chances).prod())
+        weighted += chance * float(((1 - chances) / chances * outcomes)[taken].sum())
+        rejected += chance * float(outcomes[~taken].sum())
+    assert weighted == pytest.approx(rejected)
+
+
+def test_random_acceptances_cover_the_number_who_would_have_succeeded() -> None:
+    rng, rows = np.random.default_rng(7), 1500
+    covered = rate_covered = 0
+    for _ in range(250):
+        score = rng.random(rows)
+        chances = np.where(score > 0.6, 1.0, np.where(score > 0.3, 0.15, 0.05))
+        repaid = rng.random(rows) < 0.3 + 0.6 * score
+        accepted = rng.random(rows) < chances
+        result = rejected_outcomes(accepted, np.where(accepted, repaid, np.nan), COST, propensity=chances)
+        (only,) = result.segments
+        assert only.basis == "random"
+        assert only.rejected == (~accepted).sum()
+        covered += repaid[~accepted].sum() in only.would_have_succeeded
+        rate_covered += (0.3 + 0.6 * score[~accepted]).mean() in only.interval
+    assert covered / 250 >= 0.88
+    assert rate_covered / 250 >= 0.88
+
+
+def test_numbers_of_the_rejected_agree_with_the_beta_binomial() -> None:
+    for n, s, rejected in ((52, 26, 300), (12, 9, 40), (400, 250, 90)):
+        result = assess_segment(
+            RejectionEvidence("a", rejected, rejected, 0.7 * rejected, ln.Belief(n, s), n - 2, s - 1)
+        )
+        exact = betabinom(rejected, s, n - s)
+        count = result.would_have_succeeded
+        assert count.lower == pytest.approx(exact.ppf(0.05), abs=0.02 * rejected + 1)
+        assert count.upper == pytest.approx(exact.ppf(0.95), abs=0.02 * rejected + 1)
+
+
+def test_verdicts_in_money_by_segment_and_in_total() -> None:
+    segments = ["good"] * 100 + ["bad"] * 100 + ["new"] * 10
+    accepted = np.array([1] * 60 + [0] * 40 + [1] * 50 + [0] * 50 + [0] * 10)
+    outcomes = np.array([1] * 55 + [0] * 5 + [0] * 40 + [1] * 20 + [0] * 30 + [0] * 60, dtype=float)
+    amounts, costs = np.where(np.array(segments) == "good", 100.0, 1000.0), np.full(210, 0.7)
+    result = rejected_outcomes(accepted, outcomes, offers=(amounts, costs), segments=segments, alike=True, days=100)
+    by_name = {one.segment: one for one in result.segments}
+    assert {name: one.verdict for name, one in by_name.items()} == {"good": "wrong", "bad": "right", "new": "unknown"}
+    assert by_name["new"].basis == "prior"
+    good, bad = by_name["good"], by_name["bad"]
+    assert good.profit == pytest.approx(40 * 100 * (56 / 62 - 0.7))
+    assert bad.profit == pytest.approx(50 * 1000 * (21 / 52 - 0.7))
+    assert bad.profit_interval.lower == pytest.approx(50_000 * (ln.Belief(52, 21).interval(0.9).lower - 0.7))
+    assert bad.without_prior == anytime_interval(20, 50, 0.9)
+    assert bad.random.acceptances == 50
+    assert bad.random.cost == pytest.approx(-bad.profit)
+    assert bad.random.days == pytest.approx([50 / (0.02 * 0.5), 50 / (0.05 * 0.5)])
+    assert bad.random.yearly == pytest.approx([-share * bad.profit * 3.6525 for share in (0.02, 0.05)])
+    total = result.total
+    assert total is not None
+    assert (total.rejected, total.unknown) == (90, 10)
+    assert total.rate == pytest.approx((40 * 56 / 62 + 50 * 21 / 52) / 90)
+    assert total.profit == pytest.approx(good.profit + bad.profit)
+    below = math.hypot(*(one.profit - one.profit_interval.lower for one in (good, bad)))
+    assert total.profit_interval.lower == pytest.approx(total.profit - below)
+    assert result.summary(ln.Money(1, "$")).count("$") == 2
+    assert "Nothing is known about new" in str(result)
+
+
+def test_what_is_counted_apart_and_what_pending_outcomes_could_change() -> None:
+    accepted = [1] * 30 + [0] * 70
+    outcomes: list[float | None] = [1.0] * 14 + [0.0] * 12 + [None] * 4 + [None] * 70
+    people, limit = [0] * 29 + [1] + [0] * 70, [0] * 90 + [1] * 10
+    result = rejected_outcomes(accepted, outcomes, COST, alike=True, by_people=people, at_a_limit=limit)
+    (only,) = result.segments
+    assert (only.rejected, only.at_a_limit, only.outcomes, only.pending) == (60, 10, 26, 3)
+    assert result.by_people is not None
+    assert (result.by_people.accepted, result.by_people.outcomes) == (1, 0)
+    assert only.with_pending.lower == pytest.approx(ln.Belief(31, 15).interval(0.9).lower)
+    assert only.with_pending.upper == pytest.approx(ln.Belief(31, 18).interval(0.9).upper)
+    assert (only.verdict, only.pending_matters) == ("right", only.with_pending.upper > COST)
+    unsure = assess_segment(RejectionEvidence("a", 9, 9.0, 6.3, ln.Belief(28, 15), 26, 14, pending=12))
+    assert (unsure.verdict, unsure.pending_matters) == ("right", True)
+    assert "12 pending outcomes could still change this" in unsure.describe()
+
+
+def test_rejected_without_a_chance_are_not_estimated() -> None:
+    chances = np.array([0.2] * 50 + [0.0] * 30 + [1.0] * 20)
+    accepted = np.array([1] * 10 + [0] * 40 + [0] * 30 + [1] * 20)
+    outcomes = np.array([1.0] * 6 + [0.0] * 4 + [np.nan] * 70 + [1.0] * 20)
+    result = rejected_outcomes(accepted, outcomes, COST, propensity=chances)
+    (only,) = result.segments
+    assert (only.rejected, only.not_covered, only.outcomes) == (40, 30, 10)
+    assert only.interval == exact_interval(6, 10, 0.9)
+    assert only.to_learn == 10
+    assert only.to_learn_profit == pytest.approx(6 * 0.3 - 4 * 0.7)
+    assert result.total is not None
+    assert result.total.unknown == 30
+    alone = rejected_outcomes([0, 0], [None, None], COST, propensity=[0.0, 0.0])
+    assert (alone.total, alone.segments[0].verdict, alone.segments[0].rejected) == (None, "unknown", 2)
+    with_all = rejected_outcomes(accepted, outcomes, COST, propensity=chances, alike=True).segments[0]
+    assert (with_all.rejected, with_all.outcomes, with_all.basis) == (70, 30, "outcomes")
+    assert with_all.check is not None
+    assert (with_all.check.outcomes, with_all.check.interval) == (10, exact_interval(6, 10, 0.9))
+
+
+def test_a_model_estimates_the_rejected_and_random_acceptances_check_it() -> None:
+    rng = np.random.default_rng(0)
+    chances, expected = np.full(2000, 0.1), rng.uniform(0.3, 0.5, 2000)
+    accepted = rng.random(2000) < chances
+    repaid = rng.random(2000) < 0.8  # the model is wrong
+    result = rejected_outcomes(
+        accepted, np.where(accepted, repaid, np.nan), COST,
+        propensity=chances, expected=expected, evidence=np.full(2000, 50.0),
+    )  # fmt: skip
+    (only,) = result.segments
+    ends = [ln.Belief(50, 50 * mean).interval(0.9) for mean in expected[~accepted]]
+    assert only.basis == "model"
+    assert only.interval.lower == pytest.approx(np.mean([end.lower for end in ends]))
+    assert only.interval.upper == pytest.approx(np.mean([end.upper for end in ends]))
+    assert only.check is not None
+    assert not only.check.agrees
+    assert "may differ" in only.describe()
+
+
+def test_a_weighted_sample_is_worth_fewer_outcomes() -> None:
+    sample = RandomSample(np.array([1.0, 1.0, 8.0]), np.ones(3), np.array([1.0, 0.0, 1.0]))
+    result = assess_segment(RejectionEvidence("a", 10, 10.0, 7.0, outcomes=3, successes=2, sample=sample))
+    size = 100 / 66
+    assert result.rate == pytest.approx(0.9)
+    assert result.interval == exact_interval(0.9 * size, size, 0.9)
+    assert result.random.acceptances == 2
+
+
+def test_invalid_logs_are_rejected() -> None:
+    with pytest.raises(InputError, match="alike=True"):
+        rejected_outcomes([1, 0], [1, None], COST)
+    for fields, wrong in (
+        (("accepted",), {"accepted": [2, 0]}),
+        (("propensity",), {"propensity": [0.5, 1.5]}),
+        (("propensity",), {"propensity": [0.0, 0.5]}),
+        (("propensity",), {"propensity": [0.5]}),
+        (("segments",), {"segments": ["a"]}),
+        (("evidence",), {"expected": [0.5, 0.5]}),
+        (("prior",), {"alike": True, "prior": {"b": ln.Belief(2, 1)}}),
+        (("confidence",), {"confidence": 1.5}),
+        (("days",), {"days": 0}),
+    ):
+        given = {"accepted": [1, 0], "outcomes": [1, None], "cost": COST, "propensity": [0.5, 0.5], **wrong}
+        with pytest.raises(InputError) as caught:
+            rejected_outcomes(**given)  # type: ignore[arg-type]
+        assert caught.value.fields == fields, wrong
+    with pytest.raises(InputError, match="cost or offers"):
+        rejected_outcomes([1, 0], [1, None], alike=True)
+    assert "Nobody was rejected" in rejected_outcomes([1], [1], COST, alike=True).statement

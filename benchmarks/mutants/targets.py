@@ -356,6 +356,9 @@ TARGETS = (
     Target(DOMAIN + "monitored.py", (MONITORED,)),
     Target(DOMAIN + "protected.py", (MONITORED,)),
     Target(DOMAIN + "offer_drift.py", ("tests/service/domain/test_offer_drift.py",)),
+    Target(DOMAIN + "population_stability.py", ("tests/service/domain/test_population_stability.py",)),
+    Target(DOMAIN + "expected_outcomes.py", ("tests/service/domain/test_expected_outcomes.py",)),
+    Target(DOMAIN + "monitoring.py", ("tests/service/queries/test_monitoring.py",)),
     Target(DOMAIN + "input_drift.py", ("tests/service/domain/test_input_drift.py",)),
     Target(
         DOMAIN + "feature_parts.py",

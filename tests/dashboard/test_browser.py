@@ -29,6 +29,7 @@ PAGES = [
     "/fairness",
     "/fairness?policy=cards&by=age (simulated) × sex (simulated)",
     "/fairness?policy=business-loans",
+    "/monitoring?policy=cards",
 ]
 
 
@@ -63,7 +64,7 @@ def test_the_longest_names_are_broken_and_widen_no_page(browser: Browser, portfo
         client.activate(name)
         made = client.decide(name, segment=segment, reference="r" * 200)
     with visiting(browser, portfolio.url, PHONE) as visit:
-        for path in (f"/decisions/{made['id']}", f"/what-if?policy={name}", f"/fairness?policy={name}"):
+        for path in (f"/decisions/{made['id']}", f"/what-if?policy={name}", f"/monitoring?policy={name}"):
             visit.open(path)
             visit.fits(path)
         for path in (f"/policies/{name}", "/decisions"):  # what matters is seen without scrolling
@@ -261,7 +262,7 @@ def test_deciding_by_a_protected_attribute_is_told_on_every_page(browser: Browse
         client.create_policy({**SPEC, "segments": ["sex=f", "sex=m"], "decide_by_protected": True})
         client.activate("cards")
     with visiting(browser, empty.url) as visit:
-        for path in ("/", "/decisions", "/fairness", "/what-if", "/new"):
+        for path in ("/", "/decisions", "/fairness", "/monitoring", "/what-if", "/new"):
             assert visit.open(path).locator("text=Decisions differ by sex").count() == 1, path
 
 

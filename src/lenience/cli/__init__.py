@@ -48,6 +48,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Operate": {
         "keys": "Create, list and revoke the API keys of a service.",
+        "monitor": "Say whether a running policy does what it expected.",
         "audit": "Recompute a service's log and check every decision.",
         "verify": "Check the proof of a decision with the public key of the log.",
         "witness": "Check that a service's log only grows, and countersign its checkpoints.",

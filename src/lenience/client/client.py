@@ -307,6 +307,24 @@ class Client:
         query = {} if version is None else {"version": version}
         return self._get(f"/v1/policies/{_part('policy', policy)}/report", query)
 
+    def monitoring(self, policy: str, version: int | None = None) -> Json:
+        """Return whether the applicants, outcomes and acceptance of a version are as it expected.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        version : int, optional
+            The version; by default the live one, or the newest if none is live.
+
+        Returns
+        -------
+        dict
+            Comparisons of the population, of outcomes and of acceptance, each with an interval, a state and a sentence.
+        """
+        query = {} if version is None else {"version": version}
+        return self._get(f"/v1/policies/{_part('policy', policy)}/monitoring", query)
+
     def shadows(self, policy: str) -> list[Json]:
         """Compare the shadow versions of a policy with the active one.
 

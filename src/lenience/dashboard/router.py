@@ -14,7 +14,17 @@ from lenience.core.errors import InputError
 from lenience.dashboard.attempt_limit import AttemptLimit
 from lenience.dashboard.openid.provider import Provider
 from lenience.dashboard.openid.settings import read_openid_settings
-from lenience.dashboard.pages import decide_form, decisions, fairness, overview, policy, sign_in, solves, what_if
+from lenience.dashboard.pages import (
+    decide_form,
+    decisions,
+    fairness,
+    monitoring,
+    overview,
+    policy,
+    sign_in,
+    solves,
+    what_if,
+)
 from lenience.dashboard.read_models.audits import Audits
 from lenience.dashboard.read_models.monitored_decisions import MonitoredCache
 from lenience.dashboard.read_models.profits import ProfitCache
@@ -50,6 +60,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         *decisions.HANDLERS,
         *decide_form.HANDLERS,
         *what_if.HANDLERS,
+        *monitoring.HANDLERS,
         *fairness.HANDLERS,
         *solves.HANDLERS,
         *new_policy.HANDLERS,

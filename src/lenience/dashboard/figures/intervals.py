@@ -9,6 +9,7 @@ from lenience.core.formatting import percent
 from lenience.models.protocol import Shrinkage
 from lenience.reports.canvas import Canvas
 from lenience.service.domain.calibration_bands import CalibrationBand
+from lenience.service.domain.expected_outcomes import ExpectedOutcomes
 
 
 def shrinkage_bar(row: Shrinkage) -> Markup:
@@ -41,6 +42,18 @@ def calibration_bar(band: CalibrationBand) -> Markup | None:
     canvas.dot((band.actual, 0.5), "chosen", text, 3.5)
     title = f"Applicants expected to succeed with {percent(band.low, 0)} to {percent(band.high, 0)}"
     return canvas.drawn(title, f"{text}; {percent(band.expected)} expected", "bar")
+
+
+def expected_bar(group: ExpectedOutcomes) -> Markup | None:
+    """Draw the range of rates that chance explains, the expected rate as a tick and the observed rate as a dot."""
+    if group.range is None or group.observed is None or group.expected is None:
+        return None
+    canvas = Canvas(200, 26, (0, 1), (0, 1), margins=(1, 6, 1, 6))
+    canvas.add(f'<line class="axis faint" x1="6" x2="194" y1="{canvas.y(0.5)}" y2="{canvas.y(0.5)}"/>')
+    canvas.box(group.range.lower, group.range.upper, 0.3, 0.7, "prior", "Explained by chance")
+    canvas.line([(group.expected, 0.0), (group.expected, 1.0)], "own", f"Expected: {percent(group.expected)}")
+    canvas.dot((group.observed, 0.5), "chosen", f"Observed: {percent(group.observed)}", 3.5)
+    return canvas.drawn(f"Outcomes of {group.name}", group.sentence, "bar")
 
 
 def within(belief: Belief) -> tuple[float, float]:

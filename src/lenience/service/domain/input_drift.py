@@ -1,22 +1,26 @@
 """Whether the features of the latest applicants are still those of the data that a version started from.
 
-The population stability index of a feature is Σ (a − r) log(a/r) over its parts, with the shares a of the latest
-applicants and r of the earlier ones. Half a case is added to each part, because a logarithm must be finite. If nothing
-has changed, the index of two samples of m and n is (1/m + 1/n) χ² with one degree of freedom less than there are parts,
-for large samples. What chance alone exceeds with a small probability is the noise level. It allows for the number of
-features, so that a version with many of them gives no more false alarms. A feature has changed if its index is above
-the noise level and above what lenders usually let pass.
+The population stability index (:mod:`lenience.service.domain.population_stability`) compares the parts of each feature.
+The noise level allows for the number of features, so that a version with many of them gives no more false alarms.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from lenience.core.bounds import Bounds
 from lenience.core.formatting import percent
 from lenience.service.domain.feature_parts import FeatureParts, parts_by_quantiles
+from lenience.service.domain.population_stability import (
+    FOR_A_RANGE,
+    LEAST,
+    LEVEL,
+    MOST_RANGES,
+    Change,
+    stability_index,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,29 +29,22 @@ if TYPE_CHECKING:
     from lenience.models.feature_columns import RowEncoding
 
     Rows = NDArray[np.float64]
-    Counts = NDArray[np.int64]
-
-LEAST = 50  # applicants on either side; with fewer, nothing is compared
-LEVEL = 0.001  # the probability of any alarm if nothing has changed
-SOME, MUCH = 0.1, 0.25  # usual limits of the index
-MOST_RANGES = 10
-FOR_A_RANGE = 20  # earlier applicants in a range of a number
-RARE = 5  # parts with fewer cases of both samples together are counted as one
-Change: TypeAlias = Literal["none", "some", "much"]
 
 
 class InputDrift(msgspec.Struct, frozen=True):
     """How a feature of the latest applicants differs from the earlier data.
 
     ``index`` is the population stability index, and ``noise`` what it exceeds by chance with a probability of 0.1% for
-    all features together. ``missing`` and ``unknown`` are shares of the latest applicants whose value is missing, or is
-    a category that is not declared. ``…_before`` are the shares in the earlier data.
+    all features together. ``interval`` holds the true index with probability 95%. ``missing`` and ``unknown`` are the
+    shares of the latest applicants whose value is missing, or is a category that is not declared. ``…_before`` are the
+    shares in the earlier data.
     """
 
     feature: str
     change: Change
     index: float
     noise: float
+    interval: Bounds
     missing: float
     missing_before: float
     unknown: float
@@ -93,48 +90,20 @@ def _drift(parts: FeatureParts, before: Rows, latest: Rows, features: int) -> In
 
     old = np.bincount(parts.of(before), minlength=parts.size + 1)
     new = np.bincount(parts.of(latest), minlength=parts.size + 1)
-    index, noise = stability_index(old, new, LEVEL / features)
-    change: Change = "none"
-    if index > max(noise, SOME):
-        change = "much" if index > max(noise, MUCH) else "some"
+    found = stability_index(old, new, LEVEL / features)
     old_shares, new_shares = old / old.sum(), new / new.sum()
     return InputDrift(
         parts.block.column.name,
-        change,
-        index,
-        noise,
+        found.change,
+        found.index,
+        found.noise,
+        found.interval,
         float(new_shares[parts.missing]),
         float(old_shares[parts.missing]),
         float(new_shares[parts.unknown]),
         float(old_shares[parts.unknown]),
-        _sentence(parts, old_shares, new_shares, change),
+        _sentence(parts, old_shares, new_shares, found.change),
     )
-
-
-def stability_index(old: Counts, new: Counts, level: float) -> tuple[float, float]:
-    """Return the population stability index of two counts by part, and what chance exceeds at a level.
-
-    >>> import numpy as np
-    >>> index, noise = stability_index(np.array([50, 50]), np.array([20, 80]), 0.001)
-    >>> round(index, 2), round(noise, 2)
-    (0.41, 0.22)
-    """
-    import numpy as np
-    from scipy.special import chdtri
-
-    together = old + new
-    rare = together < RARE
-    if rare.any():
-        old = np.append(old[~rare], old[rare].sum())
-        new = np.append(new[~rare], new[rare].sum())
-        some = (old + new) > 0
-        old, new = old[some], new[some]
-    if len(old) < 2:
-        return 0.0, 0.0
-    r = (old + 0.5) / (old.sum() + 0.5 * len(old))
-    a = (new + 0.5) / (new.sum() + 0.5 * len(new))
-    index = math.fsum((a - r) * np.log(a / r))
-    return index, float(chdtri(len(old) - 1, level)) * (1.0 / int(old.sum()) + 1.0 / int(new.sum()))
 
 
 def _sentence(parts: FeatureParts, old: Rows, new: Rows, change: Change) -> str:

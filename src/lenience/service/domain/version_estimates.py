@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lenience.core.offers import Offer
 from lenience.service.domain.events import Decided
 from lenience.service.domain.offer_tables import OfferTable
-from lenience.service.domain.rule import FLOOR, LEARNING, Counts, SegmentRule
+from lenience.service.domain.rule import FLOOR, FULL, LEARNING, Counts, SegmentRule
 from lenience.service.domain.statements import stated_counts
 
 TO_LEARN = (LEARNING, FLOOR)  # the rules of acceptances that are not above the break-even
@@ -23,6 +23,7 @@ class VersionEstimate(NamedTuple):
     accepts: bool
     to_learn: bool  # accepted although not above the break-even
     offer: Offer | None
+    limited: bool = False  # rejected, or waiting, only because a limit is reached
 
 
 def estimate_under(
@@ -46,15 +47,16 @@ def estimate_under(
         return None
     accepts = stated.decision == "accept"
     to_learn = accepts and stated.rule in TO_LEARN
+    limited = not accepts and stated.rule in FULL
     if stated.applicant is not None:
-        return VersionEstimate(stated.applicant.mean, stated.applicant.n, accepts, to_learn, stated.offer)
+        return VersionEstimate(stated.applicant.mean, stated.applicant.n, accepts, to_learn, stated.offer, limited)
     if segment not in rules:
         return None
     counts = stated_counts(event)
     if stated is not event:  # open loans are counted under the version that decided
         counts = replace(counts, borrowed=stated.borrowed, open=0, open_outcomes=0.0, open_successes=0.0)
     mean, n = _believed(rules[segment], counts)
-    return VersionEstimate(mean, n, accepts, to_learn, stated.offer)
+    return VersionEstimate(mean, n, accepts, to_learn, stated.offer, limited)
 
 
 def _believed(rule: SegmentRule, counts: Counts) -> tuple[float, float]:

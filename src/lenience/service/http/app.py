@@ -22,7 +22,7 @@ from lenience.core.errors import InputError
 from lenience.service.domain import limits
 from lenience.service.domain.answers import Health
 from lenience.service.domain.problems import Problem
-from lenience.service.http import decisions, erasures, log, policies, solves
+from lenience.service.http import decisions, erasures, log, monitoring, policies, solves
 from lenience.service.http.auth import needs_role
 from lenience.service.http.bodies import StrictRequest, check_content_type
 from lenience.service.http.direct_decisions import DirectDecisions
@@ -129,7 +129,14 @@ def create_api(
 
     api = Router(
         "/v1",
-        route_handlers=[*policies.HANDLERS, *solves.HANDLERS, *decisions.HANDLERS, *erasures.HANDLERS, *log.HANDLERS],
+        route_handlers=[
+            *policies.HANDLERS,
+            *monitoring.HANDLERS,
+            *solves.HANDLERS,
+            *decisions.HANDLERS,
+            *erasures.HANDLERS,
+            *log.HANDLERS,
+        ],
         guards=[needs_role, reject_unknown_parameters, check_content_type],
         request_class=StrictRequest,
     )

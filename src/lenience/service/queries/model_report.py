@@ -6,6 +6,7 @@ count in the bands, because the log holds the estimate, and not for regions and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -159,6 +160,37 @@ def _with_features(
         drift=input_drift(model.encoding, before, latest),
         compared_with=words,
     )
+
+
+def read_feature_drift(
+    connection: Connection, record: PolicyRecord, model: FeatureModel, latest: Sequence[LatestDecision]
+) -> tuple[list[InputDrift], str]:
+    """Compare the features of the latest applicants with those of the version's own data.
+
+    Parameters
+    ----------
+    connection : Connection
+        A transaction.
+    record : PolicyRecord
+        The policy.
+    model : FeatureModel
+        The version's model.
+    latest : sequence of LatestDecision
+        The latest decisions, the newest first.
+
+    Returns
+    -------
+    tuple
+        The comparison of each feature, and words for the earlier applicants.
+    """
+    import numpy as np
+
+    usable = [(one.id, row) for one in latest if (row := _row(model, one)) is not None]
+    if not usable:
+        return [], ""
+    rows = np.array([row for _, row in usable])
+    before, recent, words = _to_compare(connection, record, model, [identity for identity, _ in usable], rows)
+    return input_drift(model.encoding, before, recent), words
 
 
 def _region_decision(one: LatestDecision, estimate: VersionEstimate) -> RegionDecision:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from base64 import b64encode
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, select
@@ -51,6 +52,7 @@ from lenience.service.domain.feature_rule import (
 )
 from lenience.service.domain.imported_rows import imported_reason
 from lenience.service.domain.monitored import NOTHING_MONITORED
+from lenience.service.domain.monitoring import MonitoringReport
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.open_loans import decode_open_loans, with_open_loans
 from lenience.service.domain.overall import OverallUse, period_name
@@ -64,6 +66,7 @@ from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.domain.version_warnings import beyond_table_warnings
 from lenience.service.queries.applicant_explanation import NOT_EXPLAINED, explain_applicant, state_now
 from lenience.service.queries.model_report import ModelReport, read_model_report
+from lenience.service.queries.monitoring import read_monitoring
 from lenience.service.queries.shadow_versions import ShadowsAnswer, compare_shadows
 from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
@@ -78,6 +81,30 @@ from lenience.service.storage.version_records import read_version_records
 PAGE = 100
 VALUES_SECONDS = 5.0  # for the values of a policy's segments
 CACHED_REPORTS = 50
+HOUR = 3_600_000_000  # microseconds
+Report = TypeVar("Report")
+
+
+class ReportCache(Generic[Report]):
+    """Reports by policy and version, each valid for one state of the policy."""
+
+    def __init__(self) -> None:
+        self._stored: dict[tuple[int, int], tuple[object, Report]] = {}
+
+    def of(self, key: tuple[int, int], state: object, compute: Callable[[], Report]) -> Report:
+        """Return the stored report if the state is the same, otherwise compute it."""
+        before = self._stored.get(key)
+        if before is not None and before[0] == state:
+            return before[1]
+        report = compute()
+        if len(self._stored) >= CACHED_REPORTS:
+            self.clear()
+        self._stored[key] = (state, report)
+        return report
+
+    def clear(self) -> None:
+        """Forget all reports."""
+        self._stored.clear()
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -98,7 +125,8 @@ class Queries:
     def __init__(self, store: Store, registry: PolicyCache) -> None:
         self.store = store
         self.registry = registry
-        self._reports: dict[tuple[int, int], tuple[object, ModelReport]] = {}  # by policy and version
+        self._reports = ReportCache[ModelReport]()
+        self._monitoring = ReportCache[MonitoringReport]()
 
     def policies(self) -> PoliciesAnswer:
         """Return all policies."""
@@ -181,18 +209,26 @@ class Queries:
         """
         with self.store.read() as connection:
             record, version = self._version(connection, name, number)
-            table = schema.chain
-            lengths = select(table.c.id, table.c.length).where(table.c.policy_id == record.id).order_by(table.c.id)
-            state = (record.revision, tuple(connection.execute(lengths).all()))
-            key = (record.id, version.number)
-            before = self._reports.get(key)
-            if before is not None and before[0] == state:
-                return before[1]
-            report = read_model_report(connection, record, version, self.registry.model_states.get(record.id))
-        if len(self._reports) >= CACHED_REPORTS:
-            self._reports.clear()
-        self._reports[key] = (state, report)
-        return report
+            known = self.registry.model_states.get(record.id)
+            return self._reports.of(
+                (record.id, version.number),
+                _state_of(connection, record),
+                lambda: read_model_report(connection, record, version, known),
+            )
+
+    def monitoring(self, name: str, number: int | None = None) -> MonitoringReport:
+        """Return how the given version, the active one, or else the newest does, compared with what it expected.
+
+        A report is cached until an event is added to a chain of the policy, for at most an hour.
+        """
+        with self.store.read() as connection:
+            record, version = self._version(connection, name, number)
+            known, at = self.registry.model_states.get(record.id), now()
+            return self._monitoring.of(
+                (record.id, version.number),
+                (_state_of(connection, record), at // HOUR),
+                lambda: read_monitoring(connection, record, version, known, at),
+            )
 
     def shadows(self, name: str) -> ShadowsAnswer:
         """Return each shadow version of a policy, compared with the active one."""
@@ -485,6 +521,13 @@ class Queries:
             reported=row.reported,
             imported=row.source is not None,
         )
+
+
+def _state_of(connection: Connection, record: PolicyRecord) -> tuple[Any, ...]:
+    """Return what changes whenever an event is added to a chain of a policy."""
+    table = schema.chain
+    lengths = select(table.c.id, table.c.length).where(table.c.policy_id == record.id).order_by(table.c.id)
+    return record.revision, tuple(connection.execute(lengths).all())
 
 
 def capacity_view(version: Version, use: OverallUse) -> CapacityView:

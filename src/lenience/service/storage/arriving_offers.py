@@ -26,13 +26,17 @@ def drift_warnings(connection: Connection, rules: Mapping[str, SegmentRule], cha
             continue
         if time.monotonic() > until or len(warnings) == MOST_WARNINGS:
             break
-        warning = offer_drift(name, offers, _arrivals(connection, chains[name]))
+        warning = offer_drift(name, offers, arriving_offers(connection, chains[name]))
         if warning is not None:
             warnings.append(warning)
     return warnings
 
 
-def _arrivals(connection: Connection, chain: int) -> list[Offer]:
+def arriving_offers(connection: Connection, chain: int, *, oldest: bool = False, imported: bool = False) -> list[Offer]:
+    """Return the offers of the latest arrivals of a segment, of its oldest ones, or of imported decisions."""
     table = schema.decision
-    query = select(table.c.amount, table.c.cost).where(table.c.chain_id == chain).order_by(table.c.id.desc())
-    return [Offer(row.amount, row.cost) for row in connection.execute(query.limit(RECENT)) if row.amount is not None]
+    query = select(table.c.amount, table.c.cost).where(
+        table.c.chain_id == chain, table.c.source.is_not(None) if imported else table.c.source.is_(None)
+    )
+    query = query.order_by(table.c.id if oldest else table.c.id.desc()).limit(RECENT)
+    return [Offer(row.amount, row.cost) for row in connection.execute(query) if row.amount is not None]

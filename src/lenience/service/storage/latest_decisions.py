@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select
@@ -22,13 +22,23 @@ class LatestDecision(NamedTuple):
     inputs: str | None  # None if there are none, or if they were erased
 
     @property
+    def accepted(self) -> bool:
+        """Whether the decision in force accepts, after overrides."""
+        return self.status in (schema.PENDING, schema.SUCCESS, schema.FAILURE, schema.EXPIRED)
+
+    @property
     def success(self) -> bool | None:
         """The outcome, None if it is not known."""
         return {schema.SUCCESS: True, schema.FAILURE: False}.get(self.status)
 
 
 def latest_decisions(
-    connection: Connection, segments: Mapping[str, int], most: int, *, oldest: bool = False
+    connection: Connection,
+    segments: Mapping[str, int],
+    most: int,
+    *,
+    oldest: bool = False,
+    statuses: Sequence[str] | None = None,
 ) -> list[LatestDecision]:
     """Return the latest decisions of a policy, the newest first, or its oldest ones, the oldest first.
 
@@ -44,12 +54,16 @@ def latest_decisions(
         How many decisions are read.
     oldest : bool, default False
         Whether to read the oldest instead of the latest.
+    statuses : sequence of str, optional
+        Read only decisions with one of these statuses.
     """
     names = {chain: segment for segment, chain in segments.items()}
     table, events, personal = schema.decision, schema.event, schema.personal
     place = (events.c.chain_id == table.c.chain_id) & (events.c.seq == table.c.seq)
     beside = (personal.c.chain_id == table.c.chain_id) & (personal.c.seq == table.c.seq)
     where = table.c.chain_id.in_(list(names)) & table.c.source.is_(None) & (table.c.status != schema.REPLACED)
+    if statuses is not None:
+        where &= table.c.status.in_(statuses)
     # The subquery takes the newest by the index alone, before events and features are read.
     chosen = select(table.c.id).where(where).order_by(table.c.id if oldest else table.c.id.desc()).limit(most)
     query = (

@@ -1,0 +1,55 @@
+"""The population stability index: its law without and with drift, by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lenience.service.domain.population_stability import counts_by_range, range_edges, stability_index
+
+SHARES = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_chance_alone_exceeds_the_noise_level_as_often_as_stated(exact: bool) -> None:
+    rng = np.random.default_rng(1)
+    above = 0
+    for _ in range(1_500):
+        old = SHARES if exact else rng.multinomial(800, SHARES)
+        found = stability_index(old, rng.multinomial(500, SHARES), 0.05, exact=exact)
+        above += found.index > found.noise
+        assert found.change == "none"
+    assert 0.03 < above / 1_500 < 0.07
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_interval_holds_the_true_index(exact: bool) -> None:
+    moved = np.array([0.3, 0.3, 0.2, 0.2])
+    truth = float(((moved - SHARES) * np.log(moved / SHARES)).sum())
+    rng = np.random.default_rng(2)
+    inside = 0
+    for _ in range(800):
+        old = SHARES if exact else rng.multinomial(2_000, SHARES)
+        found = stability_index(old, rng.multinomial(1_000, moved), exact=exact)
+        inside += found.interval.lower <= truth <= found.interval.upper
+    assert 0.92 < inside / 800 < 0.98
+
+
+def test_a_change_must_be_sure_and_large() -> None:
+    sure = stability_index([500_000, 500_000], [510_000, 490_000])
+    assert sure.index > sure.noise
+    assert sure.change == "none"  # too small to matter
+    unsure = stability_index([10, 10], [4, 16])
+    assert unsure.index > 0.25
+    assert unsure.change == "none"  # by chance
+    assert stability_index([100, 100], [100, 100]).interval.lower == 0.0
+
+
+def test_ranges_hold_about_equal_shares_and_all_numbers() -> None:
+    rng = np.random.default_rng(3)
+    before = rng.lognormal(size=400).tolist()
+    edges = range_edges(before, 400)
+    counts = counts_by_range(edges, before)
+    assert sum(counts) == 400
+    assert max(counts) - min(counts) <= 2
+    assert range_edges([5.0] * 100, 100) == []

@@ -65,6 +65,10 @@ class Engine:
     def state(self, policy: str, state: Any, version: int | None = None, key: str | None = None) -> Json:
         return self.call(ChangeState(make_sender("tester", key, state, version), policy, state, version))
 
+    def roll_out(self, percent: float, version: int | None = None, actor: str = "tester") -> Json:
+        sender = make_sender(actor, None, "rollout", percent)
+        return self.call(ChangeState(sender, "cards", "rollout", version, percent=percent))
+
     def decide(self, segment: str | None = "young", policy: str = "cards", key: str | None = None, **more: Any) -> Json:
         asked = DecisionRequest(segment, **more)
         return self.call(Decide(make_sender("tester", key, policy, asked), policy, [asked], True))

@@ -58,6 +58,7 @@ ORACLES = "tests/models/test_model_oracles.py"
 TABLES = "tests/service/domain/test_solved_tables.py"
 TABLE_DETAILS = "tests/service/domain/test_table_details.py"
 RULES = "tests/service/domain/test_rules.py"
+ROLLOUT = "tests/service/commands/test_rollout.py"
 BLOCKS = "tests/solvers/test_blocks.py"
 BLOCK_KERNELS = "tests/solvers/test_block_kernels.py"
 FEATURE_OFFERS = "tests/policies/features/test_feature_offers.py"
@@ -366,6 +367,11 @@ TARGETS = (
     ),
     Target(DOMAIN + "unlabelled_regions.py", ("tests/service/domain/test_unlabelled_regions.py",)),
     Target(DOMAIN + "shadow_comparison.py", ("tests/service/domain/test_shadow_comparison.py",)),
+    Target(DOMAIN + "rollout.py", (ROLLOUT,)),
+    Target(DOMAIN + "rollout_comparison.py", ("tests/service/domain/test_rollout_comparison.py",)),
+    Target("src/lenience/core/confidence_sequence.py", ("tests/service/domain/test_rollout_comparison.py",)),
+    Target(COMMANDS + "rollout.py", (ROLLOUT,)),
+    Target(COMMANDS + "rollout_assignment.py", (ROLLOUT,)),
     Target(DOMAIN + "calibration_bands.py", ("tests/service/queries/test_model_report.py",)),
     Target(DOMAIN + "version_estimates.py", ("tests/service/queries/test_model_report.py",)),
     Target(DOMAIN + "open_loans.py", (OVERALL_COUNTERS, OPEN_LOANS)),

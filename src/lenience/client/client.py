@@ -241,6 +241,45 @@ class Client:
         """
         return self._post(f"/v1/policies/{_part('policy', policy)}/shadow", _state_change(version, reason=reason))
 
+    def roll_out(self, policy: str, percent: float, version: int | None = None, *, reason: str | None = None) -> Json:
+        """Roll a version out to a percentage of applicants, next to the active version.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        percent : float
+            The share of applicants that the version decides, from 0 to 100. 0 rolls it back.
+        version : int, optional
+            The version. By default the one in rollout, or else the newest.
+        reason : str, optional
+            Why, for the change log of the policy.
+
+        Returns
+        -------
+        dict
+            The version with its state and warnings.
+        """
+        body = {"percent": percent} | _state_change(version, reason=reason)
+        return self._post(f"/v1/policies/{_part('policy', policy)}/rollout", body)
+
+    def rollout(self, policy: str) -> Json | None:
+        """Compare the version in rollout with the active one, in profit per applicant.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+
+        Returns
+        -------
+        dict or None
+            The profit per applicant of both versions, the difference with its interval, the ``verdict`` and a
+            ``sentence``. None if no version is rolled out.
+        """
+        comparison: Json | None = self._get(f"/v1/policies/{_part('policy', policy)}/rollout")["rollout"]
+        return comparison
+
     def retire(self, policy: str, version: int | None = None, *, reason: str | None = None) -> Json:
         """Retire a version.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -10,7 +10,9 @@ from litestar import Request, Response, get, post
 from litestar.params import Parameter
 from sqlalchemy import Connection, select, text
 
+from lenience.core.errors import InputError
 from lenience.core.money import UNITS, Money
+from lenience.core.validation import real
 from lenience.dashboard.figures import offers as offer_figure
 from lenience.dashboard.figures.boundary import picture, sparkline
 from lenience.dashboard.figures.intervals import calibration_bar
@@ -26,14 +28,16 @@ from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.short_names import without_features
 from lenience.service.commands.four_eyes import four_eyes_required, version_authors
 from lenience.service.commands.lifecycle import NEXT, ChangeState
-from lenience.service.domain.answers import DecisionEntry
+from lenience.service.domain.answers import DecisionEntry, VersionAnswer
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import ImportStarted, State, StateChanged, VersionCreated, read
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
+from lenience.service.domain.rollout_comparison import RolloutComparison
 from lenience.service.domain.shadow_comparison import ShadowComparison
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
+from lenience.service.queries.rollouts import compare_rollout
 from lenience.service.queries.shadow_versions import compare_shadows
 from lenience.service.storage import schema
 from lenience.service.storage.import_records import read_imports
@@ -91,6 +95,7 @@ def filled_in(
         if hand is not None and segment not in status.version.rules:
             segment = None  # it was typed into the form, not chosen in the address
         compared = [] if version else compare_shadows(connection, status.record)
+        rollout = None if version else compare_rollout(connection, status.record)
         authors = version_authors(connection, status.record.chain)
         events = policy_events(connection, status)
         versions = read_version_records(connection, status.record)
@@ -105,6 +110,8 @@ def filled_in(
             "imports": [one.view() for one in read_imports(connection, status.record.chain).values()],
             "compared": compared,
             "shadow_money": _money_of(compared),
+            "rollout": rollout,
+            "rollout_money": _money_of([rollout] if rollout else []),
             "objective": describe_objective(status.version.specification.objective),
             "limits": describe_limits(status),
             "sent": example_request(status.version.specification),
@@ -150,17 +157,57 @@ async def change_state(name: PolicyName, request: Req) -> Response[bytes]:
     """Activate, shadow or retire a version."""
     form = await checked_form(request)
     state, number = str(form.get("state", "")), str(form.get("version", ""))
-    if state not in NEXT or not number.isdigit():
-        raise BadRequest(f"state must be one of {', '.join(NEXT)}, and version must be a number")
+    if state not in NEXT or state == "rollout" or not number.isdigit():
+        raise BadRequest(f"state must be one of {', '.join(set(NEXT) - {'rollout'})}, and version must be a number")
     service: Service = request.app.state.service
     visitor = visitor_of(request)
     assert visitor is not None
     sent_by = make_sender(visitor.actor, None, "", None)
+    reason = _reason(form)
+    await service.perform(ChangeState(sent_by, name, state, int(number), reason=reason))
+    return redirect(f"/policies/{name}", f"Version {number} of {name} is now {state}.")
+
+
+@post("/policies/{name:str}/rollout", include_in_schema=False, opt={"role": "admin"}, status_code=303)
+async def change_rollout(name: PolicyName, request: Req) -> Response[bytes]:
+    """Roll a version out to a share of applicants, ramp it up, roll it back, or activate it for everybody."""
+    form = await checked_form(request)
+    number, given = str(form.get("version", "")), str(form.get("percent_now") or form.get("percent") or "")
+    if not number.isdigit():
+        raise BadRequest("version must be a number")
+    service: Service = request.app.state.service
+    visitor = visitor_of(request)
+    assert visitor is not None
+    sent_by = make_sender(visitor.actor, None, "", None)
+    reason = _reason(form)
+    if given == "active":
+        await service.perform(ChangeState(sent_by, name, "active", int(number), reason=reason))
+        return redirect(f"/policies/{name}", f"Version {number} of {name} is now active for everybody.")
+    percent = _percent(given)
+    answer = await service.perform(ChangeState(sent_by, name, "rollout", int(number), reason=reason, percent=percent))
+    warnings = msgspec.json.decode(answer.body, type=VersionAnswer).warnings
+    did = f"is rolled out to {percent:g}% of applicants" if percent else "is rolled back"
+    return redirect(f"/policies/{name}", f"Version {number} of {name} {did}.", *warnings)
+
+
+def _reason(form: Mapping[str, object]) -> str:
+    """Return the reason of a change as typed, or raise BadRequest."""
     reason = str(form.get("reason", "")).strip()
     if len(reason) > LONGEST_REASON or not reason.isprintable():
         raise BadRequest(f"reason must have at most {LONGEST_REASON} characters without line breaks")
-    await service.perform(ChangeState(sent_by, name, state, int(number), reason=reason))
-    return redirect(f"/policies/{name}", f"Version {number} of {name} is now {state}.")
+    return reason
+
+
+def _percent(text: str) -> float:
+    """Read a percentage as typed, or raise InputError.
+
+    >>> _percent("12.5 %")
+    12.5
+    """
+    try:
+        return real("percent", float("".join(text.split()).removesuffix("%")), least=0, most=100)
+    except ValueError:
+        raise InputError("percent", text, "a number from 0 to 100, such as 25") from None
 
 
 def draw(connection: Connection, policy: PolicyStatus, chosen: str | None) -> dict[str, Any]:
@@ -192,7 +239,7 @@ def calibration_bars(report: ReportView | None) -> list[Any]:
     return [] if report is None else [calibration_bar(band) for band in report.report.bands]
 
 
-def _money_of(compared: Sequence[ShadowComparison]) -> Money:
+def _money_of(compared: Sequence[ShadowComparison | RolloutComparison]) -> Money:
     """Return how to show the profits of comparisons: in their currency, or in units of gain + loss."""
     currency = next((one.currency for one in compared), None)
     return UNITS if currency is None else Money(1.0, currency)
@@ -224,7 +271,10 @@ def policy_events(connection: Connection, policy: PolicyStatus) -> list[PolicyEv
         if isinstance(event, VersionCreated):
             what = f"version {event.number} created with {len(event.names):,} segments"
         elif isinstance(event, StateChanged):
-            what = f"version {event.number} became {event.state}" + (f": {event.reason}" if event.reason else "")
+            what = f"version {event.number} became {event.state}"
+            if event.percent is not None:
+                what = f"version {event.number} was rolled out to {event.percent:g}% of applicants"
+            what += f": {event.reason}" if event.reason else ""
         elif isinstance(event, ImportStarted):
             what = f"import {event.number}: {event.rows:,} past decisions from {event.file}"
         else:
@@ -233,4 +283,4 @@ def policy_events(connection: Connection, policy: PolicyStatus) -> list[PolicyEv
     return events_shown
 
 
-HANDLERS = [show, live, change_state]
+HANDLERS = [show, live, change_state, change_rollout]

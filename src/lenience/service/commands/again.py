@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from lenience.core.offers import Offer
 from lenience.service.commands.decide import Decide, DecisionRequest
+from lenience.service.commands.rollout_assignment import Assignment
 from lenience.service.domain.events import Decided, read
 from lenience.service.domain.problems import Conflict, unknown_decision
 from lenience.service.domain.receipts import CommandAnswer, Sender
@@ -69,6 +70,10 @@ class DecideAgain(Decide):
                     code="unknown_segment",
                 )
             self._choices = [record.choices(self._segment, self._made)]
+            self._arms = None
+            if record.rollout is not None:
+                self._arms = Assignment(self.policy, record.rollout.number, record.percent, [self._segment])
+                self._arms.place_again(record, self.requests[0], self._made, self.waiting)
             self._located = (record, [record.segments[self._segment]])
         return self._located[1]
 
@@ -86,6 +91,8 @@ class DecideAgain(Decide):
                 f"the features of the decision {self.waiting} are erased, so it cannot be decided again",
                 code="features_erased",
             )
+        self._located = None
+        self._place(record)
         self._tidy(record)
         self._note_attributes(ledger)
         answer = Decide.run(self, ledger)

@@ -18,6 +18,7 @@ from lenience.service.commands.applicants import Applicants
 from lenience.service.commands.evidence import counts_seen
 from lenience.service.commands.monitor import check_monitored
 from lenience.service.commands.open_loans import count_open_loans
+from lenience.service.commands.rollout_assignment import Assignment, assign
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, RankAnswer, decision_answer
 from lenience.service.domain.chain import draw
@@ -92,6 +93,8 @@ class Decide:
     _choices: list[tuple[Offer, ...]] = field(default_factory=list)  # the offers of each request
     _rows: Any = None  # the encoded features of the requests, if the active version decides by features
     _monitored: dict[int, dict[str, str]] = field(default_factory=dict)  # by the position of a request
+    _arms: Assignment | None = None  # who is decided by a version that is rolled out, if there is one
+    _now: int = 0  # the time of the transaction
 
     @property
     def size(self) -> int:
@@ -108,7 +111,7 @@ class Decide:
         record = ledger.registry.known(self.policy)
         if record is None or not self._known(record):
             record = ledger.load_policy(self.policy)
-        self._located = None
+        self._located, self._arms, self._now = None, None, ledger.now
         self._place(record)
 
     def chains(self, ledger: Ledger) -> list[int]:
@@ -127,8 +130,18 @@ class Decide:
                 for segment, request in zip(segments, self.requests, strict=True)
             ]
             self._note_monitored(record)
+            if record.rollout is not None:
+                segments = self._assign(record, segments)
             self._located = (record, [record.segments[segment] for segment in segments])
         return self._located[1]
+
+    def _assign(self, record: PolicyRecord, segments: list[str]) -> list[str]:
+        """Note which requests the version in rollout decides, and return the segment of each under its version."""
+        offers = [request.choices for request in self.requests]
+        self._arms = assign(record, self.requests, offers, segments, self._now, self._arms)
+        for place, choices in self._arms.choices.items():
+            self._choices[place] = choices
+        return self._arms.segments
 
     def _locked(self, record: PolicyRecord) -> list[int]:
         """Return the chains to lock: those of the segments, and the policy's own where it counts for all of them."""
@@ -189,14 +202,15 @@ class Decide:
         version = record.ruling()
         self._check(ledger, version, chains)
         for one in dict.fromkeys(chains):
-            count_open_loans(ledger, self.sender.actor, ledger.chains[one], [version, *record.shadows])
+            count_open_loans(ledger, self.sender.actor, ledger.chains[one], record.live)
         answers: dict[int, DecisionAnswer] = {}
         order = self._order(ledger, version, chains)
         features = [request.features for request in self.requests]
         applicants = Applicants(ledger, record, features, self._choices, order, chains, self._rows)
         for i in order:
             chain = ledger.chains[chains[i]]
-            event, answer, personal = self._decide(ledger, record, version, chain, i, applicants)
+            arm = version if self._arms is None else self._arms.version(record, i)
+            event, answer, personal = self._decide(ledger, record, arm, chain, i, applicants)
             answers[i] = answer
             if len(answers) == len(chains):  # the event that carries the receipt of the whole answer
                 accepted = sum(answer.decision == "accept" for answer in answers.values())
@@ -267,7 +281,7 @@ class Decide:
         rule = version.rules[chain.segment]
         counts = chain.counts
         seen = counts_seen(ledger, record, version, chain)
-        identity, salt = new_id_and_salt(ledger.now)
+        identity, salt = new_id_and_salt(ledger.now) if self._arms is None else self._arms.identity(place, ledger.now)
         # The draw depends on the chain's head and the new id. Nobody can choose them, and the audit repeats the draw.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
         own = ledger.chains[record.chain] if version.overall is not None else None
@@ -281,11 +295,12 @@ class Decide:
         else:
             verdict = self._after_ranking(rule, rule.decide(seen, chance, choices, use), place)
         shadows: tuple[Shadow, ...] = ()
-        if record.shadows:
+        in_shadow = record.shadows if self._arms is None else self._arms.in_shadow(record, place)
+        if in_shadow:
             shadows = tuple(
                 [
                     shadow
-                    for version_in_shadow in record.shadows
+                    for version_in_shadow in in_shadow
                     if (shadow := self._shadow(ledger, record, version_in_shadow, chain, place, identity, applicants))
                 ]
             )
@@ -337,6 +352,7 @@ class Decide:
             model_at=ledger.model_states(record).at if record.learning else None,
             borrowed=seen.borrowed,
             applicant=applicant,
+            unfit=None if self._arms is None else self._arms.unfit(place),
         )
         counts.arrivals += self._again is None  # who waited has arrived before
         if verdict.decision == "accept":

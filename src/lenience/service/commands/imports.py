@@ -104,7 +104,7 @@ class ImportDecisions:
             )
         _refuse_learning(record)
         if before is None:
-            for version in [_version(ledger, record), *record.shadows]:
+            for version in [_version(ledger, record), *(one for one in record.live if one is not record.active)]:
                 refuse_import(record, version, not_in_prior=source.not_in_prior)
         number = max(imports, default=0) + 1 if before is None else before.started.number
         fresh, plans, repeated, problems = self._sorted_out(ledger, record, number)

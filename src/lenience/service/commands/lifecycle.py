@@ -19,6 +19,12 @@ from lenience.core.errors import InputError, TooLargeError
 from lenience.core.protected_attributes import describe_consent
 from lenience.service.commands.four_eyes import check_four_eyes, four_eyes_required
 from lenience.service.commands.imports import refuse_import
+from lenience.service.commands.rollout import (
+    check_rollout,
+    check_same_limits,
+    describes_rollout,
+    rollout_warnings,
+)
 from lenience.service.commands.solve_process import solve_cancellable
 from lenience.service.commands.solve_progress import SolveProgress
 from lenience.service.domain import limits
@@ -41,16 +47,17 @@ from lenience.service.storage.command import store_answer
 from lenience.service.storage.import_records import read_imports
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.monitored_rows import monitored_names
-from lenience.service.storage.policy_cache import ModelState, ModelStates, PolicyRecord, StoredSegment, Version
+from lenience.service.storage.policy_cache import LIVE, ModelState, ModelStates, PolicyRecord, StoredSegment, Version
 
 log = logging.getLogger("lenience.service")
 
 FEWER = "Use fewer segments."
 SMALLER = "Divide the largest segment into smaller ones."
 NEXT: dict[State, tuple[State, ...]] = {  # the states from which each state can be reached
-    "shadow": ("draft", "retired"),
-    "active": ("draft", "shadow", "retired"),
-    "retired": ("draft", "shadow", "active"),
+    "shadow": ("draft", "rollout", "retired"),
+    "rollout": ("draft", "shadow", "rollout", "retired"),
+    "active": ("draft", "shadow", "rollout", "retired"),
+    "retired": ("draft", "shadow", "rollout", "active"),
 }
 
 
@@ -58,13 +65,7 @@ class VersionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The version to change, by default the newest (to retire: the active one)."""
 
     version: Annotated[int, Meta(ge=1, le=10**6)] | None = None
-    reason: (
-        Annotated[
-            str,
-            Meta(max_length=500, pattern=limits.PLAIN, description="Why, for the change log. No personal data"),
-        ]
-        | UnsetType
-    ) = UNSET
+    reason: limits.ChangeReason | UnsetType = UNSET
 
 
 class ActivationRequest(VersionRequest, frozen=True, forbid_unknown_fields=True):
@@ -222,7 +223,7 @@ class CreateVersion:
         number = max(record.states, default=0) + 1
         self._store_tables(ledger)
         texts = (encoder.encode(specification).decode(), encoder.encode(self.version.segments).decode())
-        row = (record.id, number, "draft", *texts, ledger.now)
+        row = (record.id, number, "draft", *texts, ledger.now, None)
         ledger.store.insert(connection, schema.version, [row])
         new = [segment.name for segment in self.version.segments if segment.name not in record.segments]
         revision = ledger.chains[record.chain].revision
@@ -278,7 +279,10 @@ class CreateVersion:
 
 @dataclass(frozen=True, slots=True)
 class ChangeState:
-    """The command that changes the state of a version to shadow, active or retired."""
+    """The command that changes the state of a version to shadow, rollout, active or retired.
+
+    ``percent`` is the share of applicants of a rollout. With 0, the version in rollout is retired.
+    """
 
     sender: Sender
     policy: str
@@ -286,6 +290,7 @@ class ChangeState:
     version: int | None
     replaces: int | None = None
     reason: str = ""
+    percent: float | None = None
 
     @property
     def size(self) -> int:
@@ -315,14 +320,19 @@ class ChangeState:
         active = record.active.number if record.active else None
         if number is None:
             number = active if self.state == "retired" else max(record.states)
+            if self.state == "rollout" and record.rollout is not None:
+                number = record.rollout.number
         if number is None:
             raise Conflict(f"the policy {self.policy!r} has no active version to retire", code="no_active_version")
         if number not in record.states:
             detail = f"the policy {self.policy!r} has no version {number}"
             raise NotFound(detail, code="unknown_version", field="version", value=number)
         now = record.states[number]
-        if now == self.state:
+        if now == self.state and (self.state != "rollout" or self.percent == record.percent):
             return self._repeated(ledger, record, number)
+        if self.state in ("rollout", "active"):
+            check_rollout(record, number, self.percent)
+        target: State = "retired" if self.percent == 0.0 else self.state
         if self.replaces not in (None, active):
             current = "no version" if active is None else f"version {active}"
             detail = f"{current} of the policy {self.policy!r} is active, not version {self.replaces}"
@@ -330,32 +340,40 @@ class ChangeState:
         if now not in NEXT[self.state]:
             detail = f"version {number} of {self.policy!r} is {now}, so it cannot become {self.state}"
             raise Conflict(detail, code="version_state", field="state", value=self.state)
-        two_persons = self.state == "active" and four_eyes_required()
+        two_persons = target in ("active", "rollout") and four_eyes_required()
         if two_persons:
             check_four_eyes(ledger, record.chain, number, self.sender.actor)
-        changes: list[tuple[int, State]] = [(number, self.state)]
+        changes: list[tuple[int, State]] = [(number, target)]
         replaced = active if self.state == "active" else None
         if replaced is not None:
             changes.insert(0, (replaced, "retired"))
         version = ledger.registry.version(ledger.connection, record.id, number)
-        if self.state != "retired":
+        if target == "rollout":
+            check_same_limits(record, version)
+        if target != "retired":
             _refuse_imported(ledger, record, version)
         tables = {name: rule.table for name, rule in version.rules.items()}
         warnings: list[str] = []
-        if self.state != "retired":
+        if target != "retired":
             warnings = version_warnings(version.specification, tables) + fairness_warnings(version.fairness)
-        if self.state == "active":
+        if target == "active":
             warnings += _dropped(ledger, record, list(tables))
-        if self.state != "retired":
+        if target == "rollout":
+            warnings += rollout_warnings(record, version)
+        if target != "retired":
             warnings += drift_warnings(ledger.connection, version.rules, record.segments)
-        version_answer = VersionAnswer(record.name, number, self.state, list(tables), warnings, replaced=replaced)
+        percent = self.percent if target == "rollout" else None
+        version_answer = VersionAnswer(
+            record.name, number, target, list(tables), warnings, replaced=replaced, percent=percent
+        )
         answer = CommandAnswer(200, encoder.encode(version_answer))
         receipt = make_receipt(self.sender, answer)
         chain = ledger.chains[record.chain]
         for which, state in changes:
             last = which == number
-            opened = last and self.state == "active" and version.overall is not None
-            start = _model_start(ledger, record, version, now) if last and self.state != "retired" else None
+            opened = last and target == "active" and version.overall is not None
+            start = _model_start(ledger, record, version, now) if last and target != "retired" else None
+            placed = opened or start is not None or describes_rollout(record, which, state)
             event = StateChanged(
                 at=ledger.now,
                 actor=self.sender.actor,
@@ -365,10 +383,11 @@ class ChangeState:
                 receipt=receipt.digest if last else None,
                 four_eyes=last and two_persons,
                 overall=_overall_use(ledger, record) if opened else None,
-                lengths=_lengths(ledger, record) if opened or start is not None else {},
+                lengths=_lengths(ledger, record) if placed else {},
                 counted=opened,
                 model=None if start is None else start.digest(),
                 reason=self.reason if last else "",
+                percent=percent if last else None,
             )
             seq = ledger.append(chain, event)
             if start is not None:
@@ -376,7 +395,7 @@ class ChangeState:
             if event.overall is not None:
                 ledger.overall[chain.id] = event.overall
             where = (schema.version.c.policy_id == record.id) & (schema.version.c.number == which)
-            ledger.connection.execute(update(schema.version).where(where).values(state=state))
+            ledger.connection.execute(update(schema.version).where(where).values(state=state, percent=event.percent))
         store_answer(ledger, self.sender, receipt, chain.id, seq, answer)
         for own in [chain, *(ledger.chains[segment] for segment in record.segments.values())]:
             own.revision += 1
@@ -396,7 +415,12 @@ class ChangeState:
         """Answer that the version already has this state, and change nothing."""
         version = ledger.registry.version(ledger.connection, record.id, number)
         answer = CommandAnswer(
-            200, encoder.encode(VersionAnswer(record.name, number, self.state, list(version.rules), [], changed=False))
+            200,
+            encoder.encode(
+                VersionAnswer(
+                    record.name, number, self.state, list(version.rules), [], changed=False, percent=self.percent
+                )
+            ),
         )
         if self.sender.key is not None:
             receipt = make_receipt(self.sender, answer)
@@ -416,7 +440,7 @@ def _protected(ledger: Ledger, record: PolicyRecord, specification: PolicySpecif
 
 def _model_start(ledger: Ledger, record: PolicyRecord, version: Version, now: State) -> ModelState | None:
     """Return the state from which the model of a version starts to learn, or None if it learns already."""
-    if version.live is None or now in ("shadow", "active"):
+    if version.live is None or now in LIVE:
         return None
     counts = {name: ledger.chains[chain].counts for name, chain in record.segments.items()}
     outcomes = {name: (own.successes, own.failures) for name, own in counts.items()}

@@ -29,7 +29,7 @@ from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 from lenience.service.storage.ledger import Ledger
-from lenience.service.storage.policy_cache import Version
+from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 
 class RankRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,6 +99,10 @@ class DecideRanked(Decide):
     capacity: int | None = None
     budget: float | None = None
     _ranking: BatchRanking | None = None
+
+    def _assign(self, record: PolicyRecord, segments: list[str]) -> list[str]:
+        """Return the segments as they are: a ranked batch has one index, so the active version decides all of it."""
+        return segments
 
     def _check(self, ledger: Ledger, version: Version, chains: list[int]) -> None:
         rules = [version.rules[ledger.chains[chain].segment or ""] for chain in chains]

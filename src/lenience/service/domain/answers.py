@@ -164,6 +164,7 @@ class VersionAnswer(msgspec.Struct, frozen=True):
     warnings: list[str]
     changed: bool = True  # false if it was in that state before
     replaced: int | None = None  # the version that was active until then
+    percent: float | None = None  # of applicants that it decides, while it is rolled out
 
 
 SolveState: TypeAlias = Literal["waiting", "solving", "done", "failed", "cancelling", "cancelled"]
@@ -229,20 +230,25 @@ class SegmentView(msgspec.Struct, frozen=True):
 
 
 class VersionView(msgspec.Struct, frozen=True):
-    """A version in a list."""
+    """A version in a list. ``percent`` is the share of applicants that it decides while it is rolled out."""
 
     version: int
     state: State
+    percent: float | None = None
 
 
 class StateEntry(msgspec.Struct, frozen=True):
-    """A change of a version's state: when, by whom, whether four eyes were required, and why."""
+    """A change of a version's state: when, by whom, whether four eyes were required, and why.
+
+    ``percent`` is the share of applicants that a version in rollout decides.
+    """
 
     state: State
     at: str
     by: str
     four_eyes: bool
     reason: str
+    percent: float | None = None
 
 
 class VersionRecord(VersionView, frozen=True, kw_only=True):

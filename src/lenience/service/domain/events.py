@@ -21,7 +21,7 @@ Choice: TypeAlias = Literal["accept", "reject"]
 Decision: TypeAlias = Literal["accept", "reject", "wait"]  # wait: only a limit stands in the way
 Outcome: TypeAlias = Literal["success", "failure"]
 Interim: TypeAlias = Literal["late", "current"]  # statuses of an accepted individual whose outcome is pending
-State: TypeAlias = Literal["draft", "shadow", "active", "retired"]
+State: TypeAlias = Literal["draft", "shadow", "rollout", "active", "retired"]
 
 
 class Shadow(msgspec.Struct, frozen=True, array_like=True):
@@ -89,6 +89,7 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     model_at: int | None = None  # the event of the policy's chain whose model state the decision used
     borrowed: Borrowed | None = None  # evidence from other segments, by that state
     applicant: Applicant | None = None  # the estimate by the applicant's features, by that state
+    unfit: int | None = None  # the version in rollout that could not decide it: the request lacks what it needs
 
 
 class Imported(_Event, frozen=True, tag="imported", kw_only=True, gc=False):
@@ -212,7 +213,8 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     Where the version has limits over all segments, ``overall`` is what they have used and have open when it becomes
     active, and ``lengths`` the numbers of events in the chains of the segments at that time. It includes acceptances by
     versions without such limits if ``counted``; events of earlier releases do not. Where its model learns from all
-    segments, ``model`` and ``lengths`` say from which state it starts.
+    segments, ``model`` and ``lengths`` say from which state it starts. Where a rollout starts, changes or ends,
+    ``lengths`` say from which decisions on, and ``percent`` is the share of applicants that the version decides.
     """
 
     number: int
@@ -224,6 +226,7 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     model: str | None = None  # the digest of the model state from which the version starts to learn
     four_eyes: bool = False  # whether it had to be activated by somebody else than its author
     reason: str = ""  # why, in the words of the actor
+    percent: float | None = None  # of applicants, while the version is rolled out
 
 
 class Learned(_Event, frozen=True, tag="label", kw_only=True):

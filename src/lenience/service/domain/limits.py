@@ -31,6 +31,9 @@ SegmentName = Annotated[str, Meta(min_length=1, max_length=200, pattern=PLAIN, d
 Reference = Annotated[
     str, Meta(min_length=1, max_length=200, pattern=PLAIN, description="The caller's own reference (personal data)")
 ]
+ChangeReason = Annotated[
+    str, Meta(max_length=500, pattern=PLAIN, description="Why, for the change log. No personal data")
+]
 Role = Annotated[
     str,
     Meta(min_length=1, max_length=100, pattern=PLAIN, description="The role of the overriding person"),

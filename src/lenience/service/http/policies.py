@@ -11,6 +11,7 @@ from litestar.params import HeaderParameter, JSONBody, Parameter
 from lenience.service.commands.imports import ImportDecisions
 from lenience.service.commands.lifecycle import ActivationRequest, ChangeState, CreateVersion, VersionRequest
 from lenience.service.commands.outcomes import Expire, ExpiryRequest
+from lenience.service.commands.rollout import RolloutRequest
 from lenience.service.domain.answers import (
     ExpiryAnswer,
     ImportAnswer,
@@ -29,6 +30,7 @@ from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answer
 from lenience.service.http.disconnection import unless_disconnected
 from lenience.service.http.errors import documented
 from lenience.service.queries.model_report import ModelReport
+from lenience.service.queries.rollouts import RolloutAnswer
 from lenience.service.queries.shadow_versions import ShadowsAnswer
 
 Preference = Annotated[
@@ -128,6 +130,28 @@ async def shadow(
     return await _change(name, "shadow", data, request, idempotency_key)
 
 
+@changing("/policies/{name:str}/rollout", "admin", "policies")
+async def roll_out(
+    name: PolicyName, data: JSONBody[RolloutRequest], request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[VersionAnswer]:
+    """Roll a version out to a percentage of applicants, next to the active version. 0 rolls it back.
+
+    A stable hash of an applicant's reference decides who is among them, so a larger percentage only adds applicants.
+    To finish the rollout, activate the version.
+    """
+    sent_by = make_sender(request.auth, idempotency_key, f"POST /v1/policies/{name}/rollout", data)
+    command = ChangeState(sent_by, name, "rollout", data.version, reason=data.reason or "", percent=data.percent)
+    return answered(await request.app.state.service.perform(command))
+
+
+@get("/policies/{name:str}/rollout", opt={"role": "read"}, responses=documented(404), tags=["policies"])
+async def show_rollout(name: PolicyName, request: Req) -> RolloutAnswer:
+    """Compare the version in rollout with the active one, in profit per applicant, with an interval and a verdict."""
+    service = request.app.state.service
+    rollout: RolloutAnswer = await service.ask(lambda: service.queries.rollout(name))
+    return rollout
+
+
 @changing("/policies/{name:str}/retire", "admin", "policies")
 async def retire(
     name: PolicyName, request: Req, data: JSONBody[VersionRequest | None] = None, idempotency_key: IdempotencyKey = None
@@ -174,5 +198,5 @@ async def _change(
 
 HANDLERS = [
     *(create_policy, list_policies, show_policy, show_model, show_report, show_shadows),
-    *(activate, shadow, retire, expire, import_decisions),
+    *(show_rollout, activate, shadow, roll_out, retire, expire, import_decisions),
 ]

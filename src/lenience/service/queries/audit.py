@@ -53,6 +53,7 @@ from lenience.service.queries.recomputation import (
     describe_differences,
     walk,
 )
+from lenience.service.queries.rollout_recomputation import RolloutRecomputation
 from lenience.service.storage import schema
 from lenience.service.storage.integrity import check_sqlite, count_rows, table_names
 from lenience.service.storage.policy_cache import PolicyCache, Version
@@ -97,6 +98,7 @@ class AuditReport(msgspec.Struct, frozen=True):
     digest: str  # of all heads
     labels_not_recomputed: int = 0  # labels of models whose features were erased; their stored states were checked
     decisions_not_recomputed: int = 0  # decisions that rest on features which were erased
+    assignments_not_recomputed: int = 0  # decisions of a rollout whose reference was erased
 
 
 def audit(store: Store, expected: list[Head] | None = None, held: Sequence[Checkpoint] = ()) -> AuditReport:
@@ -147,7 +149,7 @@ class _Audit:
         self.findings: list[Finding] = []
         self.heads: list[Head] = []
         self.decisions = 0
-        self.not_recomputed = [0, 0]  # labels and decisions whose features were erased
+        self.not_recomputed = [0, 0, 0]  # labels and decisions whose features were erased, and erased references
         self.followed = 0
         self.tables: set[str] = set()
         self.known_chains: set[int] = set()
@@ -249,6 +251,7 @@ class _Audit:
             digest=sha256(msgspec.json.encode(ordered)).hexdigest(),
             labels_not_recomputed=self.not_recomputed[0],
             decisions_not_recomputed=self.not_recomputed[1],
+            assignments_not_recomputed=self.not_recomputed[2],
         )
 
     def _integrity(self) -> None:
@@ -305,7 +308,8 @@ class _Audit:
             return
         self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
         overall, models = OverallRecomputation(label, self.report), ModelRecomputation(label, self.report)
-        versions, segments, revision, active, batches = self._versions(row, own[0], overall, models)
+        rollouts = RolloutRecomputation(row.name, self.report)
+        versions, segments, revision, active, batches = self._versions(row, own[0], overall, models, rollouts)
         open_cases = Counts()
         rows: dict[int, ImportedTally] = {}
         made: set[str] = set()  # the ids of all decisions
@@ -320,6 +324,7 @@ class _Audit:
                 *(where, name, lambda number: versions.get(number), self.report, self.follows),
                 overall=overall,
                 models=models,
+                rollouts=rollouts,
             )
             with self._reporting(where):
                 recomputed.run(self.connection, chain.id, genesis(row.name, name))
@@ -344,6 +349,7 @@ class _Audit:
             models.finish(self.connection, row.id, own[0].id, versions)
         self.not_recomputed[0] += models.labels_not_recomputed
         self.not_recomputed[1] += models.decisions_not_recomputed
+        self.not_recomputed[2] += rollouts.not_recomputed
         for number in sorted(batches.keys() | rows.keys()):
             stated, counted = batches.get(number), rows.get(number, ImportedTally())
             if stated is None:
@@ -373,7 +379,12 @@ class _Audit:
             self.heads.append(Head(row.name, None, recomputed.length, recomputed.head, monitored=True))
 
     def _versions(
-        self, row: Any, chain: Any, overall: OverallRecomputation, models: ModelRecomputation
+        self,
+        row: Any,
+        chain: Any,
+        overall: OverallRecomputation,
+        models: ModelRecomputation,
+        rollouts: RolloutRecomputation,
     ) -> tuple[dict[int, Version], set[str], int, int | None, dict[int, ImportedTally]]:
         """Recompute a policy's own chain: its versions and their states, what all segments have used, and its imports.
 
@@ -382,7 +393,7 @@ class _Audit:
         """
         label = f"policy {row.name!r}"
         logged: dict[int, VersionCreated] = {}
-        states: dict[int, str] = {}
+        states: dict[int, tuple[str, float | None]] = {}  # with the share of applicants of a rollout
         segments: set[str] = set()
         revision = 0
         batches: dict[int, ImportedTally] = {}
@@ -391,10 +402,11 @@ class _Audit:
             length, head = place.seq, place.hash
             if isinstance(event, VersionCreated):
                 logged[event.number] = event
-                states[event.number] = "draft"
+                states[event.number] = ("draft", None)
                 segments.update(event.names)
             elif isinstance(event, StateChanged):
-                states[event.number] = event.state
+                states[event.number] = (event.state, event.percent)
+                rollouts.add(f"event {place.seq} of {label}", event)
                 created = logged.get(event.number)
                 if event.four_eyes and created is not None and created.actor == event.actor:
                     self.report(f"event {place.seq} of {label}", "its author activated the version, against four eyes")
@@ -424,8 +436,12 @@ class _Audit:
             if digests != [created.specification, created.segments] or stored.created_at != created.at:
                 self.report(where, "its specification or segments differ from the log")
                 continue
-            if stored.state != states[stored.number]:
-                self.report(where, f"its state is {stored.state}, the log says {states[stored.number]}")
+            if (stored.state, stored.percent) != states[stored.number]:
+                shown = [
+                    state if share is None else f"{state} to {share}%"
+                    for state, share in ((stored.state, stored.percent), states[stored.number])
+                ]
+                self.report(where, f"its state is {shown[0]}, the log says {shown[1]}")
             version = self._version(row.id, stored.number, where)
             if version is not None:
                 versions[stored.number] = version
@@ -438,7 +454,7 @@ class _Audit:
                     self.report(where, difference)
         for number in logged:
             self.report(f"version {number} of {label}", "it is in the log, but its row is missing")
-        active = next((number for number, state in states.items() if state == "active"), None)
+        active = next((number for number, (state, _) in states.items() if state == "active"), None)
         return versions, segments, revision, active, batches
 
     def _version(self, policy_id: int, number: int, where: str) -> Version | None:

@@ -27,11 +27,10 @@ from lenience.service.domain.specification import ONLY_SEGMENT
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.storage import schema
 from lenience.service.storage.model_states import SNAPSHOT_EVERY
-from lenience.service.storage.policy_cache import ModelState, Version
+from lenience.service.storage.policy_cache import LIVE, ModelState, Version
 from lenience.service.storage.relearning import RELEARNT, UNUSABLE, Checkpoint, relearn
 
 AT_A_TIME = 2_000
-LIVE = ("shadow", "active")
 KINDS = ('{"kind":"label"', '{"kind":"state"')
 END = 1 << 62
 

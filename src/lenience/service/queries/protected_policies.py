@@ -9,18 +9,19 @@ from lenience.service.domain.protected import protected_decisions
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.storage import schema
 from lenience.service.storage.monitored_rows import monitored_names
+from lenience.service.storage.policy_cache import LIVE
 
 ALLOWED = '%"decide_by_protected":true%'
 
 
 def policies_deciding_by_protected(connection: Connection) -> dict[str, list[str]]:
-    """Return the protected attributes that the active and shadow versions of each policy decide by."""
+    """Return the protected attributes that the live versions of each policy decide by."""
     version, policy, chain = schema.version, schema.policy, schema.chain
     query = (
         select(policy.c.name, version.c.specification, chain.c.id)
         .join(policy, policy.c.id == version.c.policy_id)
         .join(chain, chain.c.monitors == policy.c.id)
-        .where(version.c.state.in_(("active", "shadow")), version.c.specification.like(ALLOWED))
+        .where(version.c.state.in_(LIVE), version.c.specification.like(ALLOWED))
         .order_by(policy.c.name, version.c.number)
     )
     result: dict[str, list[str]] = {}

@@ -67,6 +67,7 @@ from lenience.service.domain.version_warnings import beyond_table_warnings
 from lenience.service.queries.applicant_explanation import NOT_EXPLAINED, explain_applicant, state_now
 from lenience.service.queries.model_report import ModelReport, read_model_report
 from lenience.service.queries.monitoring import read_monitoring
+from lenience.service.queries.rollouts import RolloutAnswer, compare_rollout
 from lenience.service.queries.shadow_versions import ShadowsAnswer, compare_shadows
 from lenience.service.storage import schema
 from lenience.service.storage.arriving_offers import drift_warnings
@@ -133,13 +134,13 @@ class Queries:
         with self.store.read() as connection:
             rows = connection.execute(select(schema.policy).order_by(schema.policy.c.name)).all()
             versions = connection.execute(
-                select(schema.version.c.policy_id, schema.version.c.number, schema.version.c.state).order_by(
+                select(*(schema.version.c[name] for name in ("policy_id", "number", "state", "percent"))).order_by(
                     schema.version.c.policy_id, schema.version.c.number
                 )
             ).all()
         by_policy: dict[int, list[VersionView]] = {}
         for row in versions:
-            by_policy.setdefault(row.policy_id, []).append(VersionView(row.number, row.state))
+            by_policy.setdefault(row.policy_id, []).append(VersionView(row.number, row.state, row.percent))
         return PoliciesAnswer(
             [
                 PolicyEntry(
@@ -234,6 +235,11 @@ class Queries:
         """Return each shadow version of a policy, compared with the active one."""
         with self.store.read() as connection:
             return ShadowsAnswer(name, compare_shadows(connection, self.registry.load(connection, name)))
+
+    def rollout(self, name: str) -> RolloutAnswer:
+        """Return the version of a policy that is rolled out, compared with the active one."""
+        with self.store.read() as connection:
+            return RolloutAnswer(name, compare_rollout(connection, self.registry.load(connection, name)))
 
     def _version(self, connection: Connection, name: str, number: int | None) -> tuple[PolicyRecord, Version]:
         """Return a policy, and the given version, the active one, or else the newest."""

@@ -46,6 +46,7 @@ from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.queries.imported_tally import ImportedTally
 from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.overall_recomputation import Opening, OverallRecomputation
+from lenience.service.queries.rollout_recomputation import RolloutRecomputation
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import NO_VERSION
 from lenience.service.storage.policy_cache import Version
@@ -171,6 +172,7 @@ class SegmentRecomputation:
     overall: OverallRecomputation | None = None  # of the policy's own chain
     overall_seen: int = 0  # the last event of it that a decision saw
     models: ModelRecomputation | None = None  # that learn from all segments
+    rollouts: RolloutRecomputation | None = None  # of the policy's own chain
 
     def run(self, connection: Connection, chain: int, start: str) -> None:
         """Recompute every event of the chain."""
@@ -346,6 +348,8 @@ class SegmentRecomputation:
             self._shadows(where, event, previous)
         if self.models is not None:
             self.models.add_decision(where, self.segment, (self.chain, seq), event, self.versions)
+        if self.rollouts is not None:
+            self.rollouts.check(where, self.segment, (self.chain, seq), event, self.versions)
         if event.id in self.expected_decisions:
             self.report(where, f"the decision {event.id} was made before")
         accepted, status = event.decision == "accept", schema.NEW_STATUS[event.decision]
@@ -473,8 +477,12 @@ class SegmentRecomputation:
                 self.report(where, "no event commits to it, or it should have been erased")
             elif commitment(row.salt, row.reference, row.details) != digest:
                 self.report(where, "it differs from what the event commits to")
+            elif self.rollouts is not None:
+                self.rollouts.check_reference((chain, row.seq), row.reference)
         for seq in sorted(unmatched)[:10]:
             self.report(f"personal data at event {seq} of {self.label}", "it is missing, but was not erased on request")
+        if self.rollouts is not None:
+            self.rollouts.finish_segment()
 
 
 def _terms(offer: Offer | None) -> tuple[float | None, float | None]:

@@ -47,7 +47,7 @@ def _compare(active: Version, shadow: Version, decisions: list[LatestDecision]) 
         profit = realised_profit(one.status, accepted.amount, accepted.cost)
         compared.append(ComparedDecision(one.segment, *sides, profit))
     return compare_versions(
-        compared, (active.number, shadow.number), (model_name(active), model_name(shadow)), _money(active, shadow)
+        compared, (active.number, shadow.number), (model_name(active), model_name(shadow)), money_of(active, shadow)
     )
 
 
@@ -57,9 +57,9 @@ def _side(estimate: VersionEstimate, offer: Offer | None, cost: float) -> Side:
     return Side(estimate.accepts, estimate.mean, estimate.n, amount, even)
 
 
-def _money(active: Version, shadow: Version) -> Money:
+def money_of(active: Version, other: Version) -> Money:
     """Return how to show profits: in the currency of whichever version has offers."""
-    for version in (active, shadow):
+    for version in (active, other):
         offers = version.specification.objective.offers
         if offers is not None:
             return offers.money

@@ -20,6 +20,7 @@ class LatestDecision(NamedTuple):
     status: str
     event: Decided
     inputs: str | None  # None if there are none, or if they were erased
+    seq: int = 0  # the number of the event in the chain
 
     @property
     def accepted(self) -> bool:
@@ -67,7 +68,7 @@ def latest_decisions(
     # The subquery takes the newest by the index alone, before events and features are read.
     chosen = select(table.c.id).where(where).order_by(table.c.id if oldest else table.c.id.desc()).limit(most)
     query = (
-        select(table.c.id, table.c.chain_id, table.c.status, events.c.body, personal.c.details)
+        select(table.c.id, table.c.chain_id, table.c.status, table.c.seq, events.c.body, personal.c.details)
         .join_from(table, events, place)
         .outerjoin(personal, beside)
         .where(table.c.id.in_(chosen))
@@ -77,5 +78,6 @@ def latest_decisions(
     for row in connection.execute(query):
         event = read(row.body)
         if isinstance(event, Decided):
-            decisions.append(LatestDecision(row.id, names[row.chain_id], row.chain_id, row.status, event, row.details))
+            own = (row.id, names[row.chain_id], row.chain_id)
+            decisions.append(LatestDecision(*own, row.status, event, row.details, row.seq))
     return decisions

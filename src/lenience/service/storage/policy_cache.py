@@ -34,6 +34,7 @@ from lenience.service.domain.specification import ONLY_SEGMENT, PolicySpecificat
 from lenience.service.storage import schema
 
 CACHED_TABLES = 4096
+LIVE = ("active", "rollout", "shadow")  # the states of versions that decide or learn
 
 
 class StoredSegment(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -90,18 +91,24 @@ class PolicyRecord:
     active: Version | None
     shadows: list[Version] = field(default_factory=list)
     monitored: int = 0  # the chain that commits to monitored attributes
+    rollout: Version | None = None  # decides a share of the applicants, next to the active version
+    percent: float = 0.0  # of applicants that it decides
+
+    @property
+    def live(self) -> list[Version]:
+        """The versions that decide or run in shadow: the active one, that in rollout, and the shadows."""
+        deciding = [version for version in (self.active, self.rollout) if version is not None]
+        return [*deciding, *self.shadows]
 
     @property
     def learning(self) -> dict[int, PooledModel | FeatureModel]:
-        """The models that learn from every outcome of the policy, by version: those of active and shadow versions."""
-        live = self.shadows if self.active is None else [self.active, *self.shadows]
-        return {version.number: version.live for version in live if version.live is not None}
+        """The models that learn from every outcome of the policy, by version: those of all live versions."""
+        return {version.number: version.live for version in self.live if version.live is not None}
 
     @property
     def by_features(self) -> list[Version]:
-        """The active and shadow versions that decide by the applicant's own features."""
-        live = self.shadows if self.active is None else [self.active, *self.shadows]
-        return [version for version in live if version.feature_model is not None]
+        """The live versions that decide by the applicant's own features."""
+        return [version for version in self.live if version.feature_model is not None]
 
     def ruling(self) -> Version:
         """Return the active version, or raise Conflict."""
@@ -121,7 +128,7 @@ class PolicyRecord:
         """Return the segment of a version that a request names, directly or by features."""
         spec = version.specification
         if version.feature_model is not None:
-            if segment not in (None, ONLY_SEGMENT):
+            if segment not in (None, ONLY_SEGMENT) and self._all_by_features:
                 detail = f"the policy {self.name!r} decides by features and takes no segment"
                 raise BadRequest(detail, code="unknown_field", field="segment")
             if features is None:
@@ -155,12 +162,16 @@ class PolicyRecord:
             raise BadRequest.of(unknown)
         return segment
 
-    def choices(self, segment: str, offers: tuple[Offer, ...]) -> tuple[Offer, ...]:
-        """Return the offers of a request, or raise BadRequest if the policy needs an offer or takes none."""
-        rule = self.ruling().rules[segment]
+    @property
+    def _all_by_features(self) -> bool:
+        """Whether no version that decides needs a segment."""
+        return all(version is None or version.feature_model is not None for version in (self.active, self.rollout))
+
+    def choices(self, segment: str, offers: tuple[Offer, ...], version: Version | None = None) -> tuple[Offer, ...]:
+        """Return the offers of a request, or raise BadRequest if a version needs an offer or the policy takes none."""
+        rule = (version or self.ruling()).rules[segment]
         if offers:
-            versions = [self.ruling(), *self.shadows]
-            if all(version.specification.objective.offers is None for version in versions):
+            if all(version.specification.objective.offers is None for version in self.live):
                 raise BadRequest(
                     f"the policy {self.name!r} has one break-even for all and takes no offer. Leave the offer out, or "
                     "create a version whose objective has offers",
@@ -239,12 +250,12 @@ class PolicyCache:
         monitors = schema.chain.c.monitors == policy_row.id
         monitored = connection.execute(select(schema.chain.c.id).where(monitors)).scalar_one_or_none()
         rows = connection.execute(
-            select(schema.version.c.number, schema.version.c.state).where(schema.version.c.policy_id == policy_row.id)
+            select(schema.version.c.number, schema.version.c.state, schema.version.c.percent).where(
+                schema.version.c.policy_id == policy_row.id
+            )
         ).all()
         states = {row.number: cast(State, row.state) for row in sorted(rows)}
-        live = [
-            self.version(connection, policy_row.id, n) for n, state in states.items() if state in ("active", "shadow")
-        ]
+        live = [self.version(connection, policy_row.id, n) for n, state in states.items() if state in LIVE]
         for version in live:
             version.state = states[version.number]
         record = PolicyRecord(
@@ -258,6 +269,8 @@ class PolicyCache:
             active=next((version for version in live if version.state == "active"), None),
             shadows=[version for version in live if version.state == "shadow"],
             monitored=monitored or 0,
+            rollout=next((version for version in live if version.state == "rollout"), None),
+            percent=next((row.percent for row in rows if row.state == "rollout"), None) or 0.0,
         )
         self._policies[name] = record
         self._owners.update(dict.fromkeys(record.segments.values(), name))

@@ -58,6 +58,7 @@ version = Table(
     Column("specification", Text, nullable=False),
     Column("segments", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    Column("percent", Double, nullable=True),  # of applicants that it decides, while it is rolled out
 )
 
 solved = Table(

@@ -32,7 +32,9 @@ def read_version_records(connection: Connection, record: PolicyRecord) -> list[V
         if isinstance(event, VersionCreated):
             created[event.number] = event
         elif isinstance(event, StateChanged):
-            entry = StateEntry(event.state, iso_time(event.at), event.actor, event.four_eyes, event.reason)
+            entry = StateEntry(
+                event.state, iso_time(event.at), event.actor, event.four_eyes, event.reason, event.percent
+            )
             changes.setdefault(event.number, []).append(entry)
     stored = select(table.c.number, table.c.specification).where(table.c.policy_id == record.id)
     texts = {row.number: row.specification for row in connection.execute(stored)}
@@ -51,6 +53,7 @@ def _record(
     return VersionRecord(
         version=number,
         state=state,  # type: ignore[arg-type]
+        percent=changes[-1].percent if changes else None,
         created_at=None if created is None else iso_time(created.at),
         created_by=None if created is None else created.actor,
         activated_at=None if approval is None else approval.at,

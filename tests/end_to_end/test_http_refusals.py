@@ -220,6 +220,7 @@ def test_what_a_page_of_another_site_could_send_is_refused(
         (DECIDE, b'{"segment": 1' + b"0" * 5_000 + b"}", "invalid_value", "segment"),
         (DECIDE, b'{"segment": "old", "segment": "young"}', "duplicate", "segment"),
         (DECIDE, rb'{"segment": "\ud800"}', "invalid_json", "body"),
+        (DECIDE, b'{"features": {"a": 1, "a": 2}}', "duplicate", "a"),
         (DECIDE, b'{"segment": "\xff"}', "invalid_json", "body"),
         (DECIDE, b"7[.\xff", "invalid_json", "body"),
         (DECIDE, b"7[.", "invalid_json", "body"),

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -31,6 +30,7 @@ from lenience.models.feature_model import is_missing
 
 PLAIN = r"^[^\x00-\x1f\x7f]*$"
 MOST_VALUES = 200  # of a category
+LARGEST = float(np.finfo(np.float64).max)  # a bound that only infinity exceeds
 Bound = Annotated[float, Meta(ge=-1e300, le=1e300)]
 Value = float | int | str | bool | None
 
@@ -231,6 +231,8 @@ class RowEncoding:
         self._positions = {
             column.name: {value: i for i, value in enumerate(column.values)} for column in self.columns if column.values
         }
+        self._categories = tuple(block for block in self.blocks if block.column.type == "category")
+        self._numbers = tuple(_plain_bounds(block) for block in self.blocks if block.column.type != "category")
 
     @property
     def spare(self) -> int:
@@ -266,15 +268,19 @@ class RowEncoding:
         InputError
             If a value is invalid or a name is not declared.
         """
+        return np.array(self._plain_row(applicant) or self._closer(applicant), dtype=np.float64)
+
+    def _closer(self, applicant: Mapping[str, Any]) -> list[float]:
+        """Return the row of one applicant value by value, or raise InputError for the first one that is invalid."""
         given = mapped("features", applicant, "an object with a value for each feature")
         if not self._names.issuperset(given):
             unknown = next(name for name in given if name not in self._names)
             raise InputError.unknown_name("features", unknown, [column.name for column in self.columns])
-        out = np.zeros(self.width)
+        out = [0.0] * self.width
         for column, start, stop in self.blocks:
             value = column.check(given.get(column.name))
             if value is None:
-                out[start:stop] = math.nan
+                out[start:stop] = [math.nan] * (stop - start)
             elif isinstance(value, str):
                 position = self._positions[column.name].get(value)
                 if position is None:
@@ -299,47 +305,38 @@ class RowEncoding:
             One row for each applicant.
         """
         people = applicant_list(applicants, [column.name for column in self.columns])
-        rows = self._columnwise(people) if len(people) > 1 else None
-        if rows is None:
-            rows = np.array([self.row(each) for each in people]).reshape(len(people), self.width)
-        return rows
+        rows = [self._plain_row(each) or self._closer(each) for each in people]
+        return np.array(rows, dtype=np.float64).reshape(len(people), self.width)
 
-    def _columnwise(self, people: Sequence[Mapping[str, Any]]) -> NDArray[np.float64] | None:
-        """Return the rows of plain applicants, column by column, or None if one needs a closer look or is invalid."""
-        if not all(isinstance(each, dict) and self._names.issuperset(each) for each in people):
+    def _plain_row(self, applicant: Mapping[str, Any]) -> list[float] | None:
+        """Return the row of an applicant with plain values, or None if one needs a closer look or is invalid."""
+        if type(applicant) is not dict or not self._names.issuperset(applicant):
             return None
-        out = np.zeros((len(people), self.width))
-        for column, start, stop in self.blocks:
-            values = [each.get(column.name) for each in people]
-            kinds = set(map(type, values))
-            if column.required and kinds & {NoneType, float} and any(map(is_missing, values)):
-                return None
-            if column.type == "category":
-                if not kinds <= {str, NoneType}:
+        cells, get = [0.0] * self.width, applicant.get
+        for name, place, low, high, required in self._numbers:
+            value: Any = get(name)
+            kind = type(value)
+            if kind is float or kind is int:
+                if not low <= value <= high:  # NaN is not either
                     return None
-                positions = self._positions[column.name]
-                for row, value in zip(out, values, strict=True):
-                    position = -1 if value is None else positions.get(value)
-                    if position is None:
-                        row[-1] += 1.0
-                    elif position < 0:
-                        row[start:stop] = math.nan
-                    else:
-                        row[start + position] = 1.0
-                continue
-            if not kinds <= {float, int, NoneType}:
+                cells[place] = value
+            elif value is None and not required:
+                cells[place] = math.nan
+            else:
                 return None
-            try:
-                numbers = np.array(values, dtype=np.float64)
-            except OverflowError:
+        for column, start, stop in self._categories:
+            value = get(column.name)
+            if type(value) is str:
+                position = self._positions[column.name].get(value)
+                if position is None:
+                    cells[-1] += 1.0
+                else:
+                    cells[start + position] = 1.0
+            elif value is None and not column.required:
+                cells[start:stop] = [math.nan] * (stop - start)
+            else:
                 return None
-            known = numbers[~np.isnan(numbers)]
-            low = -math.inf if column.minimum is None else column.minimum
-            high = math.inf if column.maximum is None else column.maximum
-            if not (np.isfinite(known) & (known >= low) & (known <= high)).all():
-                return None
-            out[:, start] = numbers
-        return out
+        return cells
 
     def unseen(self, applicant: Mapping[str, Any]) -> list[str]:
         """Return the features of an applicant whose category is not declared.
@@ -360,6 +357,14 @@ class RowEncoding:
             if column.type == "category" and (value := column.check(applicant.get(column.name))) is not None
             and value not in column.values
         ]  # fmt: skip
+
+
+def _plain_bounds(block: Block) -> tuple[str, int, float, float, bool]:
+    """Return the name, the place and the range of a number, and whether it is required."""
+    column = block.column
+    low = -LARGEST if column.minimum is None else column.minimum
+    high = LARGEST if column.maximum is None else column.maximum
+    return column.name, block.start, low, high, column.required
 
 
 def applicant_list(applicants: Any, names: Sequence[str]) -> list[Mapping[str, Any]]:

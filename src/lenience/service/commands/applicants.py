@@ -28,6 +28,7 @@ from lenience.service.domain.overall import OverallUse
 from lenience.service.domain.rule import Verdict
 from lenience.service.domain.specification import ONLY_SEGMENT
 from lenience.service.domain.state import ChainState
+from lenience.service.storage.expected_applicants import ExpectedApplicants
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, Version
 
@@ -113,7 +114,13 @@ class Applicants:
     def _estimated(self, version: Version, model: FeatureModel, state: FeatureState) -> dict[int, Estimate]:
         """Return the estimates of all applicants that a version can decide, by position."""
         estimates = self._estimates.get(version.number)
-        if estimates is None:
+        if estimates is None and self.encoded is not None and version is self.record.active:
+            own = ExpectedApplicants(self.encoded, self.choices, self.chains)
+            arrivals = [self._arrivals[place] for place in range(len(self.chains))]
+            alone = self.ledger.expected.decide_each(self.record.id, model, state, own, arrivals)
+            estimates = {place: Estimate(self.encoded[place], one) for place, one in enumerate(alone)}
+            self._estimates[version.number] = estimates
+        elif estimates is None:
             rows = self._rows(version, model)
             needs_offer = version is not self.record.active and version.specification.objective.offers is not None
             places = [place for place in self.order if place in rows and (self.choices[place] or not needs_offer)]
@@ -131,8 +138,6 @@ class Applicants:
 
     def _rows(self, version: Version, model: FeatureModel) -> dict[int, Any]:
         """Return the encoded features of the applicants whose features the version takes, by position."""
-        if self.encoded is not None and version is self.record.active:
-            return dict(enumerate(self.encoded))
         given = {place: features for place, features in enumerate(self.features) if features is not None}
         try:
             return dict(zip(given, model.encoding.rows(list(given.values())), strict=True)) if given else {}

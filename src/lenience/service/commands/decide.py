@@ -33,6 +33,7 @@ from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts,
 from lenience.service.domain.rule import SegmentRule, Verdict, at_risk_after
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
+from lenience.service.storage.expected_applicants import ExpectedApplicants
 from lenience.service.storage.ledger import Ledger
 from lenience.service.storage.policy_cache import PolicyRecord, Version
 
@@ -65,6 +66,12 @@ class DecisionRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError.because(
                 "must not be given together", ("offer", "offers"), label="offer and offers", code="conflicting_fields"
             )
+
+    @property
+    def least_fields(self) -> int:
+        """The number of fields in the JSON of the request, at least: fields may also be given as null."""
+        features = 0 if self.features is None else 1 + len(self.features)
+        return (self.segment is not None) + (self.reference is not None) + features
 
     @property
     def choices(self) -> tuple[Offer, ...]:
@@ -112,7 +119,10 @@ class Decide:
         if record is None or not self._known(record):
             record = ledger.load_policy(self.policy)
         self._located, self._arms, self._now = None, None, ledger.now
-        self._place(record)
+        chains = self._place(record)
+        ledger.expect_models(record)
+        if self._rows is not None:
+            ledger.expected.add(record.id, ExpectedApplicants(self._rows, self._choices, chains))
 
     def chains(self, ledger: Ledger) -> list[int]:
         """Return the chains of the requested segments, and the policy's own if limits hold over all segments."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, select
@@ -40,6 +41,7 @@ from lenience.service.domain.rule import Counts
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
 from lenience.service.storage.erased_labels import states_after_erased
+from lenience.service.storage.expected_applicants import ExpectedCommands
 from lenience.service.storage.model_states import SNAPSHOT_EVERY, first_label, read_inputs, read_model_states
 from lenience.service.storage.monitored_rows import delete_monitored, monitored_rows, read_monitored
 from lenience.service.storage.policy_cache import (
@@ -87,6 +89,9 @@ class Ledger:
     overall: dict[int, OverallUse] = field(default_factory=dict)  # what all segments use, by the policy's chain
     monitored: dict[str, MonitoredValues] = field(default_factory=dict)  # by decision, as far as they were read or set
     models: dict[int, ModelStates] = field(default_factory=dict)  # by policy, with the labels of this transaction
+    expected: ExpectedCommands = field(default_factory=ExpectedCommands)
+    _model_chains: set[int] = field(default_factory=set)  # policies' chains whose lengths are read with the locks
+    _model_lengths: dict[int, int] = field(default_factory=dict)  # of these chains
     _locked_models: set[int] = field(default_factory=set)  # policies whose models no other process can change
     _snapshots: list[tuple[Any, ...]] = field(default_factory=list)
     _inputs: dict[str, str] = field(default_factory=dict)  # features of the decisions of this transaction
@@ -131,13 +136,16 @@ class Ledger:
         statements, locked = self.store.statements, sorted(set(chains) - self.chains.keys())
         locks = [statements.lock(schema.chain, locked)] if locked else []
         reads = self._decision_statements(decisions)
+        lengths = statements.select(schema.chain, ("id", "length"), "id", list(self._model_chains))
         answers = statements.select(schema.idempotency, _ANSWER, "key", list(set(keys)))
-        results = self.store.run(self.connection, [*locks, *reads, *answers], waiting=waiting)
-        for rows in results[: len(locks)]:
+        results = iter(self.store.run(self.connection, [*locks, *reads, *lengths, *answers], waiting=waiting))
+        for rows in islice(results, len(locks)):
             self._hold_chains(rows)
-        for rows in results[len(locks) : len(locks) + len(reads)]:
+        for rows in islice(results, len(reads)):
             self._hold_decisions(rows)
-        return [row for rows in results[len(locks) + len(reads) :] for row in rows]
+        for rows in islice(results, len(lengths)):
+            self._model_lengths.update((row[0], row[1]) for row in rows)
+        return [row for rows in results for row in rows]
 
     def find(self, decisions: Iterable[str], waiting: Callable[[], None] | None = None) -> None:
         """Find the chains of decisions. A decision never changes its chain, so no lock is needed."""
@@ -294,12 +302,19 @@ class Ledger:
             record.revision = own.revision
         return record
 
+    def expect_models(self, record: PolicyRecord) -> None:
+        """Read with the locks whether the models of a policy have learnt since the last transaction."""
+        if record.learning:
+            self._model_chains.add(record.chain)
+
     def model_states(self, record: PolicyRecord) -> ModelStates:
         """Return the states of the models of a policy: those now committed, with the labels of this transaction."""
         known = self.models.get(record.id)
         if known is None or known.revision != record.revision:
-            cached = self.registry.model_states.get(record.id)
-            known = self.models[record.id] = read_model_states(self.connection, record, cached)
+            cached, length = self.registry.model_states.get(record.id), self._model_lengths.get(record.chain)
+            if cached is None or cached.revision != record.revision or cached.at != length:
+                cached = read_model_states(self.connection, record, cached)
+            known = self.models[record.id] = cached
         return known
 
     def label_of(self, record: PolicyRecord, state: DecisionState, segment: str, good: int, bad: int) -> ModelLabel:

@@ -219,6 +219,7 @@ class Writer:
             decisions = [decision for command in commands for decision in command.decisions]
             ledger.find(decisions, waiting=self._answer)
             for i, command in enumerate(commands):
+                ledger.expected.turn = i
                 try:
                     command.resolve(ledger)
                     chains.update(command.chains(ledger))
@@ -236,6 +237,7 @@ class Writer:
                     continue
                 if results[i] is not None:
                     continue
+                ledger.expected.turn = i
                 try:
                     answer = command.run(ledger)
                 except Problem as problem:

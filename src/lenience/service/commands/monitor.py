@@ -50,8 +50,11 @@ class Monitor:
         _check(self._record(ledger), self.changes)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """Return the chain of the policy's monitored attributes. The segment's chain is not touched."""
-        return [self._record(ledger).monitored]
+        """Return the chain of the policy's monitored attributes, and that of the segment, whose totals change.
+
+        No event is added to the segment's chain.
+        """
+        return [self._record(ledger).monitored, ledger.chain_of[self.decision]]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Store the attributes, and log the commitment to all of them."""
@@ -104,8 +107,13 @@ class MonitorMany:
             raise NotFound("none of these decisions exists", code=UNKNOWN_DECISIONS)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """Return the chains of the policies' monitored attributes. No segment's chain is touched."""
-        return [_record_of(ledger, decision).monitored for decision in self._known(ledger)]
+        """Return the chains of the policies' monitored attributes, and those of the segments, whose totals change.
+
+        No event is added to a segment's chain.
+        """
+        known = self._known(ledger)
+        segments = {ledger.chain_of[decision] for decision in known}
+        return [*{_record_of(ledger, decision).monitored for decision in known}, *segments]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Store the attributes in order. The last event carries the receipt of the answer."""

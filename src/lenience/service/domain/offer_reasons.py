@@ -70,10 +70,11 @@ def offer_reason(rule: SegmentRule, counts: Counts, verdict: Verdict, choices: S
             f"{text.money(rule.exposure_cap_amount or 0.0)}. New outcomes make room."
         )
     if kind == LIMIT:
+        # Tables are interpolated, so that an estimated one may have no limit where a label is worth too little.
+        limit = "" if verdict.limit is None else f" The limit for this offer is {verdict.limit:,}."
         return (
             f"{not_now(verdict, size)}: {text.compared}. {text.cost} With {counted(counts.pending, 'outcome')} "
-            f"pending, one more is worth only {text.label}. The limit for this offer is {verdict.limit:,}. New "
-            "outcomes make room."
+            f"pending, one more is worth only {text.label}.{limit} New outcomes make room."
         )
     if kind == CAPACITY:
         return (
@@ -106,7 +107,8 @@ def offer_principal_reasons(rule: SegmentRule, counts: Counts, verdict: Verdict)
         cap = text.money(rule.exposure_cap_amount or 0.0)
         full = f"With this offer, open cases of this segment could lose more than the cap of {cap}."
         return [limit_reached("exposure_cap_amount_reached", full, verdict)]
-    full = f"This segment has reached its limit of {counted(verdict.limit or 0, 'open case')} for this offer."
+    limit = "" if verdict.limit is None else f" of {counted(verdict.limit, 'open case')}"
+    full = f"This segment has reached its limit{limit} for this offer."
     reached = [limit_reached("exposure_limit_reached", full, verdict)] if verdict.rule == LIMIT else []
     record = (
         f"For applicants in the same segment, {evidence(rule, counts)}. "

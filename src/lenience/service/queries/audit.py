@@ -54,6 +54,7 @@ from lenience.service.queries.recomputation import (
     walk,
 )
 from lenience.service.queries.rollout_recomputation import RolloutRecomputation
+from lenience.service.queries.totals_check import known_chains
 from lenience.service.storage import schema
 from lenience.service.storage.integrity import check_sqlite, count_rows, table_names
 from lenience.service.storage.policy_cache import PolicyCache, Version
@@ -153,6 +154,8 @@ class _Audit:
         self.followed = 0
         self.tables: set[str] = set()
         self.known_chains: set[int] = set()
+        self.segment_chains: set[int] = set()
+        self.monitored_chains: set[int] = set()
         self.known_policies: set[int] = set()
         self.sqlite = connection.dialect.name == "sqlite"
 
@@ -307,6 +310,7 @@ class _Audit:
             self.report(label, "it must have exactly one chain of its own")
             return
         self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
+        self.segment_chains.update(chain.id for chain in chains if chain.segment is not None)
         overall, models = OverallRecomputation(label, self.report), ModelRecomputation(label, self.report)
         rollouts = RolloutRecomputation(row.name, self.report)
         versions, segments, revision, active, batches = self._versions(row, own[0], overall, models, rollouts)
@@ -341,7 +345,7 @@ class _Audit:
             heads = (recomputed.length, recomputed.head, recomputed.counts, revision, imported, loans)
             self._check_chain(chain.id, row.name, name, *heads)
         with self._reporting(f"the monitored attributes of {label}"):
-            self._monitored(row, made)
+            self._monitored(row, made, known_chains(chains, label))
         ruling = versions.get(active or 0)
         limited = ruling is not None and ruling.overall is not None
         overall.finish(limited, open_cases.pending, open_cases.at_risk)
@@ -358,7 +362,7 @@ class _Audit:
                 difference = describe_differences(stated, counted, "by its batches", "by its rows")
                 self.report(f"import {number} of {label}", difference)
 
-    def _monitored(self, row: Any, decisions: set[str]) -> None:
+    def _monitored(self, row: Any, decisions: set[str], segments: dict[int, str]) -> None:
         """Recompute the chain of a policy's monitored attributes."""
         label = f"the monitored attributes of policy {row.name!r}"
         chains = self.connection.execute(select(schema.chain).where(schema.chain.c.monitors == row.id)).all()
@@ -368,7 +372,8 @@ class _Audit:
         chain = chains[0]
         label = f"chain {chain.id} ({label})"
         self.known_chains.add(chain.id)
-        recomputed = MonitoredRecomputation(label, decisions, self.report)
+        self.monitored_chains.add(chain.id)
+        recomputed = MonitoredRecomputation(label, decisions, self.report, segments)
         recomputed.run(self.connection, chain.id, monitored_genesis(row.name))
         if (chain.length, chain.head) != (recomputed.length, recomputed.head):
             self.report(label, f"it should end at event {chain.length}, but the log ends at event {recomputed.length}")
@@ -500,9 +505,12 @@ class _Audit:
     def _strays(self) -> None:
         """Report rows of chains that do not exist."""
         known = list(self.known_chains)
-        for table in (schema.event, schema.decision, schema.personal, schema.monitored):
+        tables = dict.fromkeys((schema.event, schema.decision, schema.personal, schema.monitored), self.known_chains)
+        totals = dict.fromkeys((schema.daily_total, schema.monitored_total), self.segment_chains)
+        for table, chains in {**tables, **totals, schema.monitored_day: self.monitored_chains}.items():
+            stray = table.c.chain_id.not_in(list(chains))
             rows = self.connection.execute(
-                select(table.c.chain_id, func.count()).where(table.c.chain_id.not_in(known)).group_by(table.c.chain_id)
+                select(table.c.chain_id, func.count()).where(stray).group_by(table.c.chain_id)
             )
             for chain, count in rows:
                 self.report(f"{table.name} rows of chain {chain}", f"{count} rows belong to no policy")

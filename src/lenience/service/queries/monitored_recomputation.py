@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -12,7 +12,10 @@ from sqlalchemy import Connection, select
 from lenience.service.domain.events import Erased, Monitored, Repeated
 from lenience.service.domain.monitored import MonitoredValues
 from lenience.service.queries.recomputation import AT_A_TIME, Report, walk
+from lenience.service.queries.totals_check import check_monitored_totals
 from lenience.service.storage import schema
+from lenience.service.storage.daily_totals import CountedDecision
+from lenience.service.storage.monitored_totals import MonitoredTotals
 
 MOST_MISSING = 10  # that are reported
 
@@ -24,6 +27,7 @@ class MonitoredRecomputation:
     label: str
     decisions: Container[str]  # of the policy
     report: Report
+    segments: Mapping[int, str] = field(default_factory=dict)  # a label for the chain of each segment
     expected: dict[str, str] = field(default_factory=dict)  # the latest commitment of each decision
     length: int = 0
     head: str = ""
@@ -50,6 +54,7 @@ class MonitoredRecomputation:
 
     def _check_rows(self, connection: Connection, chain: int) -> None:
         missing = dict(self.expected)
+        totals = MonitoredTotals()
         for decision, rows in _by_decision(connection, chain):
             where = f"monitored attributes of decision {decision}"
             digest = missing.pop(decision, None)
@@ -58,14 +63,25 @@ class MonitoredRecomputation:
                 self.report(where, "no event commits to them, or they should have been erased")
             elif any(row.salt != data.salt for row in rows) or data.commitment != digest:
                 self.report(where, "they differ from what the log commits to")
+            first = rows[0]
+            if first.segment_chain is not None:  # its row is compared with the log of its segment
+                made = (first.segment_chain, first.version, first.at, bool(first.accepted), first.status)
+                totals.count(CountedDecision(*made, first.amount, first.cost), chain, data.values)
         for decision in sorted(missing)[:MOST_MISSING]:
             where = f"monitored attributes of decision {decision}"
             self.report(where, "they are missing, but were not erased on request")
+        check_monitored_totals(connection, chain, self.segments, totals, self.report)
 
 
 def _by_decision(connection: Connection, chain: int) -> Iterator[tuple[str, list[Any]]]:
-    table = schema.monitored
-    query = select(table).where(table.c.chain_id == chain).order_by(table.c.decision, table.c.name)
+    table, decisions = schema.monitored, schema.decision
+    own = (decisions.c.version, decisions.c.at, decisions.c.accepted, decisions.c.status)
+    query = (
+        select(table, decisions.c.chain_id.label("segment_chain"), *own, decisions.c.amount, decisions.c.cost)
+        .outerjoin(decisions, decisions.c.id == table.c.decision)
+        .where(table.c.chain_id == chain)
+        .order_by(table.c.decision, table.c.name)
+    )
     rows = connection.execute(query.execution_options(yield_per=AT_A_TIME))
     for decision, some in groupby(rows, key=lambda row: row.decision):
         yield decision, list(some)

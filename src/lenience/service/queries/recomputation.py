@@ -47,7 +47,9 @@ from lenience.service.queries.imported_tally import ImportedTally
 from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.overall_recomputation import Opening, OverallRecomputation
 from lenience.service.queries.rollout_recomputation import RolloutRecomputation
+from lenience.service.queries.totals_check import check_daily_totals
 from lenience.service.storage import schema
+from lenience.service.storage.daily_totals import CountedDecision, DailyTotals
 from lenience.service.storage.ledger import NO_VERSION
 from lenience.service.storage.policy_cache import Version
 from lenience.service.storage.store import as_problem
@@ -446,6 +448,16 @@ class SegmentRecomputation:
         """Compare the rows of decisions and personal data with the log."""
         self._check_decisions(connection, chain)
         self._check_personal(connection, chain)
+        check_daily_totals(connection, chain, self.label, self._daily_totals(chain), self.report)
+
+    def _daily_totals(self, chain: int) -> DailyTotals:
+        """Count the decisions of the log by day, version and status."""
+        totals = DailyTotals()
+        for life in self.expected_decisions.values():
+            totals.count(
+                CountedDecision(chain, life.version, life.at, life.accepted, life.status, life.amount, life.cost)
+            )
+        return totals
 
     def _check_decisions(self, connection: Connection, chain: int) -> None:
         decisions = schema.decision

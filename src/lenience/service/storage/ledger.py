@@ -40,10 +40,12 @@ from lenience.service.domain.pooled_models import ModelLabel
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
+from lenience.service.storage.daily_totals import CountedDecision, DailyTotals
 from lenience.service.storage.erased_labels import states_after_erased
 from lenience.service.storage.expected_applicants import ExpectedCommands
 from lenience.service.storage.model_states import SNAPSHOT_EVERY, first_label, read_inputs, read_model_states
 from lenience.service.storage.monitored_rows import delete_monitored, monitored_rows, read_monitored
+from lenience.service.storage.monitored_totals import MonitoredTotals, delete_empty
 from lenience.service.storage.policy_cache import (
     ModelState,
     ModelStates,
@@ -107,6 +109,10 @@ class Ledger:
     _erased: list[tuple[DecisionState, int]] = field(default_factory=list)
     _monitored: dict[str, int] = field(default_factory=dict)  # the chain of each decision whose attributes changed
     _stored_monitored: set[str] = field(default_factory=set)  # decisions that had attributes before
+    _daily: DailyTotals = field(default_factory=DailyTotals)  # changes of the totals by this transaction
+    _made: dict[str, CountedDecision] = field(default_factory=dict)  # decisions of this transaction
+    _before: dict[str, CountedDecision] = field(default_factory=dict)  # decisions that were read, as they were
+    _attributes: dict[str, dict[str, str]] = field(default_factory=dict)  # of the decisions that were read
 
     @property
     def time(self) -> str:
@@ -135,14 +141,17 @@ class Ledger:
         """
         statements, locked = self.store.statements, sorted(set(chains) - self.chains.keys())
         locks = [statements.lock(schema.chain, locked)] if locked else []
-        reads = self._decision_statements(decisions)
+        reads, attributes = self._decision_statements(decisions)
         lengths = statements.select(schema.chain, ("id", "length"), "id", list(self._model_chains))
         answers = statements.select(schema.idempotency, _ANSWER, "key", list(set(keys)))
-        results = iter(self.store.run(self.connection, [*locks, *reads, *lengths, *answers], waiting=waiting))
+        together = [*locks, *reads, *attributes, *lengths, *answers]
+        results = iter(self.store.run(self.connection, together, waiting=waiting))
         for rows in islice(results, len(locks)):
             self._hold_chains(rows)
         for rows in islice(results, len(reads)):
             self._hold_decisions(rows)
+        for rows in islice(results, len(attributes)):
+            self._hold_attributes(rows)
         for rows in islice(results, len(lengths)):
             self._model_lengths.update((row[0], row[1]) for row in rows)
         return [row for rows in results for row in rows]
@@ -156,12 +165,25 @@ class Ledger:
 
     def read_decisions(self, ids: Iterable[str]) -> None:
         """Read decisions whose chains are locked."""
-        for rows in self.store.run(self.connection, self._decision_statements(ids)):
+        reads, attributes = self._decision_statements(ids)
+        results = iter(self.store.run(self.connection, [*reads, *attributes]))
+        for rows in islice(results, len(reads)):
             self._hold_decisions(rows)
+        for rows in results:
+            self._hold_attributes(rows)
 
-    def _decision_statements(self, ids: Iterable[str]) -> list[Statement]:
+    def _decision_statements(self, ids: Iterable[str]) -> tuple[list[Statement], list[Statement]]:
+        """Return the statements that read decisions, and those that read their monitored attributes for the totals."""
         wanted = list(set(ids) - self.decisions.keys())
-        return self.store.statements.select(schema.decision, (), "id", wanted)
+        select = self.store.statements.select
+        return (
+            select(schema.decision, (), "id", wanted),
+            select(schema.monitored, ("decision", "name", "value"), "decision", wanted),
+        )
+
+    def _hold_attributes(self, rows: Sequence[Any]) -> None:
+        for decision, name, value in rows:
+            self._attributes.setdefault(decision, {})[name] = value
 
     def _hold_chains(self, rows: Sequence[Any]) -> None:
         for row in rows:
@@ -180,6 +202,7 @@ class Ledger:
                 reported=row[10],
                 outcome_at=row[11],
             )
+            self._before[row[0]] = CountedDecision(row[1], row[3], row[4], bool(row[5]), row[6], row[7], row[8])
 
     def find_references(self, references: Iterable[str]) -> None:
         """Find the decisions with these references, and their chains."""
@@ -226,6 +249,8 @@ class Ledger:
         amount, cost = (None, None) if offer is None else (offer.amount, offer.cost)
         row = (identity, chain, seq, version, self.now, accepted, status, amount, cost, None, None, None)
         self._decisions.append(row)
+        made = self._made[identity] = CountedDecision(chain, version, self.now, accepted == 1, status, amount, cost)
+        self._daily.count(made)
 
     def add_imported(self, event: Imported, chain: int, seq: int, reference: str | None) -> None:
         """Add the row of an imported decision. Later commands of this transaction find it by id and by reference."""
@@ -242,6 +267,9 @@ class Ledger:
             reported=event.reported,
             outcome_at=event.outcome_at,
         )
+        made = CountedDecision(chain, NO_VERSION, event.decided_at, accepted == 1, event.status, amount, cost)
+        self._made[event.id] = made
+        self._daily.count(made)
         if reference is not None and reference in self.referred:
             self.referred[reference].append(event.id)
 
@@ -576,6 +604,7 @@ class Ledger:
             Called when everything is on its way, before the commit.
         """
         store, connection, statements = self.store, self.connection, self.store.statements
+        monitored = self._count_changes()
         delete_monitored(connection, [decision for decision in self._monitored if decision in self._stored_monitored])
         attributes = ((decision, chain, self.monitored[decision]) for decision, chain in self._monitored.items())
         writes = [
@@ -588,13 +617,53 @@ class Ledger:
             *statements.insert(schema.idempotency, sorted(self._idempotency)),
             *statements.update(schema.chain, "id", _CHAIN, self._changed_chains()),
             *statements.update(schema.decision, "id", _CHANGED, self._changed_decisions()),
+            *statements.add(schema.daily_total, self._daily.rows()),
+            *statements.add(schema.monitored_total, monitored.rows()),
+            *statements.add(schema.monitored_day, monitored.day_rows()),
         ]
-        if self._erased:
+        if self._erased or self._stored_monitored:
             store.run(connection, writes)
             writes = []
             self._store_erased_states()
             self._delete_erased()
+            if self._stored_monitored:
+                delete_empty(connection, {chain for chain, _, _ in monitored.cells}, set(self._monitored.values()))
         store.run(connection, writes, commit=commit, sent=sent)
+
+    def _count_changes(self) -> MonitoredTotals:
+        """Count in the totals how decisions and monitored attributes have changed.
+
+        Decisions of this transaction are in the daily totals already, with the status in which they were made.
+        """
+        changed: dict[str, CountedDecision] = {}
+        for state in self.decisions.values():
+            if state.changed:
+                before = self._made.get(state.id) or self._before[state.id]
+                if (state.status, state.accepted) != (before.status, before.accepted):
+                    after = before._replace(status=state.status, accepted=state.accepted)
+                    changed[state.id] = after
+                    self._daily.count(before, -1)
+                    self._daily.count(after)
+        totals = MonitoredTotals()
+        if not self._monitored and not any(identity in self._attributes for identity in changed):
+            return totals
+        self.read_decisions(identity for identity in self._monitored if identity not in self._made)
+        for identity in {**changed, **self._monitored}:
+            earlier, values = self._before.get(identity), self._attributes.get(identity)
+            own = self._monitored.get(identity)
+            chain = self._owner(earlier or self._made[identity]).monitored if own is None else own
+            if earlier is not None and values:
+                totals.count(earlier, chain, values, -1)
+            later = changed.get(identity) or earlier or self._made[identity]
+            values = values if own is None else self.monitored[identity].values
+            if values:
+                totals.count(later, chain, values)
+        self.lock(totals.changes_days)
+        return totals
+
+    def _owner(self, decision: CountedDecision) -> PolicyRecord:
+        """Return the policy of a decision."""
+        return self.registry.owner_of(self.connection, decision.chain)
 
     def _changed_chains(self) -> list[tuple[Any, ...]]:
         return [

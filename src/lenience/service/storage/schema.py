@@ -3,8 +3,9 @@
 ``event`` is the source of truth: an append-only log in hash chains. There is one chain for each segment of a policy,
 one for each policy and one for the system (policies and keys). Everything else is either content that an event commits
 to by its digest (``version``, ``solved``, ``personal``, ``monitored``, ``model_state``, ``idempotency``, ``api_key``)
-or a projection that can be recomputed from the log (the counts in ``chain``, and ``decision``). ``lenience audit``
-checks every row of them. An imported decision has the version 0, and its own date in its id and its row.
+or a projection that can be recomputed from the log (the counts in ``chain``, ``decision``, and the totals in
+``daily_total``, ``monitored_total`` and ``monitored_day``). ``lenience audit`` checks every row of them. An imported
+decision has the version 0, and its own date in its id and its row.
 
 Attributes that are monitored for fairness have a chain of their own for each policy. The chains of segments, and with
 them all decisions and draws, are therefore the same with and without them.
@@ -172,6 +173,48 @@ monitored = Table(  # one row for each attribute; a later event replaces all row
     Column("salt", String(32), nullable=False),  # the same for all attributes of a decision
     Column("chain_id", Integer, nullable=False),
     Index("monitored_of_chain", "chain_id", "name", "value"),
+    sqlite_with_rowid=False,
+)
+
+# Totals that pages read instead of all decisions (daily_totals.py, monitored_totals.py).
+daily_total = Table(
+    "daily_total",
+    metadata,
+    Column("chain_id", Integer, primary_key=True, autoincrement=False),
+    Column("day", Integer, primary_key=True, autoincrement=False),  # of the decision's own time, in days since 1970
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("status", String(8), primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("accepted", BigInteger, nullable=False),
+    Column("amounts", BigInteger, nullable=False),  # decisions with an amount
+    Column("amount", Double, nullable=False),  # the sum of their amounts at stake
+    Column("loss", Double, nullable=False),  # the sum of what they lose if they fail
+    sqlite_with_rowid=False,
+)
+monitored_total = Table(
+    "monitored_total",
+    metadata,
+    Column("chain_id", Integer, primary_key=True, autoincrement=False),  # of the segment
+    Column("key", String(32), primary_key=True),  # of the attributes
+    Column("status", String(8), primary_key=True),
+    Column("attributes", Text, nullable=False),  # the values of all attributes, as JSON
+    Column("number", BigInteger, nullable=False),
+    Column("accepted", BigInteger, nullable=False),
+    Column("amounts", BigInteger, nullable=False),
+    Column("amount", Double, nullable=False),
+    Column("amount_squares", Double, nullable=False),
+    Column("loss", Double, nullable=False),
+    Column("profit_squares", Double, nullable=False),
+    sqlite_with_rowid=False,
+)
+monitored_day = Table(
+    "monitored_day",
+    metadata,
+    Column("chain_id", Integer, primary_key=True, autoincrement=False),  # of the policy's monitored attributes
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("key", String(32), primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("accepted", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Column, Dialect, Double, Integer, LargeBinary, SmallInteger, Table
+from sqlalchemy import BigInteger, Column, Dialect, Double, Integer, LargeBinary, SmallInteger, String, Table
 
 MOST_ROWS = 128  # rows that one statement inserts (SQLite); a power of two
 MOST_KEYS = 500  # keys that one statement looks up (SQLite)
@@ -49,6 +49,14 @@ class Statements:
     def insert(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[Statement]:
         """Return the statements that insert rows, whose values are in the order of the columns."""
         return self._of_rows("insert", table, (), rows)
+
+    def add(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[Statement]:
+        """Return the statements that add numbers to rows, or insert the rows that do not exist.
+
+        The values of a row are in the order of the columns. All columns with numbers that are not in the primary key
+        are added up.
+        """
+        return self._of_rows("add", table, (), rows)
 
     def update(
         self, table: Table, key: str, names: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
@@ -117,6 +125,13 @@ class Statements:
     def _insert_postgres(self, table: Table, names: tuple[str, ...], size: int) -> str:
         return f"INSERT INTO {table.name} ({', '.join(names)}) SELECT * FROM {self._unnested(table, names)}"
 
+    def _add_sqlite(self, table: Table, names: tuple[str, ...], size: int) -> str:
+        values = ", ".join([f"({', '.join('?' * len(names))})"] * size)
+        return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {values} {_added(table)}"
+
+    def _add_postgres(self, table: Table, names: tuple[str, ...], size: int) -> str:
+        return f"{self._insert_postgres(table, names, size)} {_added(table)}"
+
     def _update_sqlite(self, table: Table, names: tuple[str, ...], size: int) -> str:
         renamed = ", ".join(f"column{i} AS {name}" for i, name in enumerate(names, start=1))
         given = ", ".join([f"({', '.join('?' * len(names))})"] * size)
@@ -141,12 +156,26 @@ class Statements:
 _WRITERS: dict[tuple[str, bool], Callable[[Statements, Table, tuple[str, ...], int], str]] = {
     ("insert", True): Statements._insert_sqlite,
     ("insert", False): Statements._insert_postgres,
+    ("add", True): Statements._add_sqlite,
+    ("add", False): Statements._add_postgres,
     ("update", True): Statements._update_sqlite,
     ("update", False): Statements._update_postgres,
     ("select", True): Statements._select_sqlite,
     ("select", False): Statements._select_postgres,
     ("lock", False): Statements._lock_postgres,
 }
+
+
+def _added(table: Table) -> str:
+    """Return the clause that adds the numbers of a row to those that are there."""
+    keys = [column.name for column in table.primary_key]
+    numbers = [column.name for column in table.columns if column.name not in keys and not _is_text(column)]
+    sums = ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in numbers)
+    return f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {sums}"
+
+
+def _is_text(column: Column[Any]) -> bool:
+    return isinstance(column.type, String)
 
 
 def _set(names: Sequence[str]) -> str:

@@ -97,7 +97,7 @@ def operations(engine: Engine, chance: Random, made: list[str]) -> list[Callable
     def decide() -> None:
         policy = chance.choice(["cards", "loans"])
         offer = OfferRequest(amount=chance.uniform(1, 900), cost=chance.uniform(0.2, 0.9))
-        more = {"offer": offer} if policy == "loans" else {}
+        more: dict[str, Any] = {"offer": offer} if policy == "loans" else {}
         made.append(engine.decide(chance.choice(["young", "old"]), policy=policy, monitored=given(), **more)["id"])
 
     def one() -> str:

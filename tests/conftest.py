@@ -64,19 +64,32 @@ def postgres() -> Iterator[Postgres]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
-    """Makes an empty database: every test that uses it runs on SQLite and on PostgreSQL."""
+def new_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], str]]:
+    """Makes a database with all tables and no rows: tests that use it run on SQLite and on PostgreSQL."""
+    from serving import prepared_sqlite_file
+
+    if request.param == "sqlite":
+        yield lambda: prepared_sqlite_file(tmp_path)
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    yield server.prepared
+    server.drop_prepared()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database without tables."""
     from serving import sqlite_file
 
     if request.param == "sqlite":
-        return lambda: sqlite_file(tmp_path)
+        return sqlite_file(tmp_path)
     server: Postgres = request.getfixturevalue("postgres")
-    return server.emptied
+    return server.emptied()
 
 
 @pytest.fixture
 def database(new_database: Callable[[], str]) -> str:
-    """An empty database."""
+    """A database with all tables and no rows."""
     return new_database()
 
 

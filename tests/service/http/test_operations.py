@@ -169,19 +169,19 @@ def test_a_missing_table_is_named(run: Run, database: str) -> None:
     assert "the table 'decision' is missing" in out
 
 
-def test_making_a_key_says_that_it_made_a_database(run: Run, database: str) -> None:
-    command = ("keys", "create", "--database", database, "--label", "x", "--role", "read")
+def test_making_a_key_says_that_it_made_a_database(run: Run, empty_database: str) -> None:
+    command = ("keys", "create", "--database", empty_database, "--label", "x", "--role", "read")
     assert run(*command)[2].startswith("Created the database ")
     code, out, err = run(*command, "--json")
     assert (code, err) == (0, "")
-    revoked = run("keys", "revoke", "--database", database, json.loads(out)["id"])
+    revoked = run("keys", "revoke", "--database", empty_database, json.loads(out)["id"])
     assert revoked[2].startswith("No key with the role admin is left")
 
 
-def test_making_a_key_does_not_migrate(run: Run, database: str) -> None:
-    store = Store(database)
+def test_making_a_key_does_not_migrate(run: Run, empty_database: str) -> None:
+    store = Store(empty_database)
     store.upgrade("0002")
-    code, _, err = run("keys", "create", "--database", database, "--label", "x", "--role", "read")
+    code, _, err = run("keys", "create", "--database", empty_database, "--label", "x", "--role", "read")
     assert code == 2
     assert "has schema 0002; this version of lenience needs" in err
     with store.read() as connection:

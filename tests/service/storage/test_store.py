@@ -67,8 +67,8 @@ def test_sqlite_has_one_writer(tmp_path: Path) -> None:
     Store(database, serving=True).close()
 
 
-def test_migrations_from_the_first_schema_on(database: str) -> None:
-    store = Store(database)
+def test_migrations_from_the_first_schema_on(empty_database: str) -> None:
+    store = Store(empty_database)
     store.upgrade("0001")
     with store.read() as connection:
         assert revision_of(connection) == "0001"
@@ -90,7 +90,7 @@ def test_migrations_from_the_first_schema_on(database: str) -> None:
             text("INSERT INTO chain (policy_id, head) VALUES (1, :head)"), {"head": genesis("kept", None)}
         )
     store.close()
-    engine = Engine(database)
+    engine = Engine(empty_database)
     assert engine.audit().whole
     engine.create()
     engine.decide()
@@ -158,20 +158,20 @@ def test_the_migrated_schema_is_the_described_one(database: str) -> None:
     store.close()
 
 
-def test_a_database_of_others_is_refused(run: Callable[..., tuple[int, str, str]], database: str) -> None:
-    store = Store(database)
+def test_a_database_of_others_is_refused(run: Callable[..., tuple[int, str, str]], empty_database: str) -> None:
+    store = Store(empty_database)
     with store.write() as connection:
         connection.execute(text("CREATE TABLE event (id INTEGER)"))
     store.close()
     for command in (("serve", "--port", "0"), ("keys", "create", "--label", "x", "--role", "read"), ("audit",)):
-        code, _, err = run(*command, "--database", database)
+        code, _, err = run(*command, "--database", empty_database)
         assert code == 2
         assert err.startswith("lenience: this database has tables of another application (event)")
         assert len(err.splitlines()) == 1
 
 
-def test_an_empty_database_is_said_to_be_empty(database: str) -> None:
-    store = Store(database)
+def test_an_empty_database_is_said_to_be_empty(empty_database: str) -> None:
+    store = Store(empty_database)
     with rejected("database", "schema_mismatch"):
         store.check_schema()
     store.close()

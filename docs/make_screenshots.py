@@ -19,6 +19,7 @@ from serving import serving, sqlite_file  # noqa: E402
 PAGES = {
     "overview": "/",
     "policy": "/policies/cards",
+    "rejections": "/policies/cards/rejections",
     "late-labels": "/policies/starter-loans",
     "features": "/policies/car-loans",
     "decisions": "/decisions",

@@ -212,7 +212,7 @@ class RejectedTotal(msgspec.Struct, frozen=True):
     to_learn_profit : float
         What the known ones have earned.
     random_acceptances : int
-        Random acceptances that give as much evidence.
+        Random acceptances that give as much evidence, where the rejected are expected to lose money.
     random_cost : float
         What these are expected to cost.
     """

@@ -291,20 +291,23 @@ def compare_with_random(result: RejectedOutcomes, money: Money = UNITS) -> str:
     total, unit = result.total, "" if money.known else " units of gain + loss"
     if total is None:
         return ""
-    verb = "cost" if total.random_cost >= 0 else "earn"
-    text = (
-        f"To learn the same by random acceptance takes {counted(total.random_acceptances, 'acceptance')}, expected to "
-        f"{verb} {money.format(abs(total.random_cost))}{unit}"
-    )
-    plans = [one.random for one in result.segments if one.rejected and one.verdict != "unknown"]
-    if plans and all(plan.days is not None for plan in plans):
-        longest = [max(plan.days[i] for plan in plans if plan.days is not None) for i in range(len(plans[0].shares))]
-        text += ": " + ", ".join(
-            f"{days_in_words(days)} at {percent(share)}" for days, share in zip(longest, plans[0].shares, strict=True)
+    text = ""
+    plans = [one.random for one in result.segments if one.rejected and one.verdict != "unknown" and one.profit < 0]
+    if plans:
+        text = (
+            f"To learn the same by random acceptance takes {counted(total.random_acceptances, 'acceptance')}, expected "
+            f"to cost {money.format(total.random_cost)}{unit}"
         )
+        times = [plan.days for plan in plans if plan.days is not None]
+        if times:
+            text += ": " + ", ".join(
+                f"{days_in_words(max(days[i] for days in times))} at {percent(share)}"
+                for i, share in enumerate(plans[0].shares)
+            )
+        text += ". "
     effect = "cost" if total.to_learn_profit <= 0 else "earned"
     return (
-        f"{text}. Learning has {effect} {money.format(abs(total.to_learn_profit))}{unit} so far, over "
+        f"{text}Learning has {effect} {money.format(abs(total.to_learn_profit))}{unit} so far, over "
         f"{counted(total.to_learn_outcomes, 'known outcome')}."
     )
 
@@ -332,8 +335,8 @@ def _total(some: list[RejectedSegment], known: list[RejectedSegment], correlated
         to_learn=sum(one.to_learn for one in some),
         to_learn_outcomes=sum(one.to_learn_outcomes for one in some),
         to_learn_profit=math.fsum(one.to_learn_profit for one in some),
-        random_acceptances=sum(one.random.acceptances for one in known),
-        random_cost=math.fsum(one.random.cost for one in known),
+        random_acceptances=sum(one.random.acceptances for one in known if one.profit < 0),
+        random_cost=math.fsum(one.random.cost for one in known if one.profit < 0),
     )
 
 

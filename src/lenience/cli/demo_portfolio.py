@@ -49,7 +49,7 @@ AMOUNT_SHARES = [3, 4, 2, 3, 2, 1]
 FIRMS = {"returning customers": (0.9, 0.4, 24.0), "new customers": (0.79, 0.4, 6.0), "sole traders": (0.7, 0.2, 2.0)}
 STARTERS = {"new to credit": (20, 40, 0.3), "thin file": (40, 60, 0.45), "established": (60, 100, 0.25)}
 LOAN, LOAN_COST = 1_500.0, 0.7
-CAR_COST = 0.75
+CAR_LOAN, CAR_COST = 8_000.0, 0.75  # a success earns $2,000 and a failure loses $6,000
 CAR_COLUMNS: list[dict[str, Any]] = [
     {"name": "income", "minimum": 0, "maximum": 500_000, "unit": "USD a year"},
     {"name": "debt", "minimum": 0, "maximum": 100, "unit": "% of income"},
@@ -59,6 +59,7 @@ CAR_COLUMNS: list[dict[str, Any]] = [
 LATER_INCOME = 0.5  # the incomes of applicants for cars fall to this in the last month of the history
 CARD_AMOUNTS: dict[str, list[float]] = {"amount": [300, 600, 1_200], "cost": [0.7, 0.7, 0.74]}
 CARD_SHARES = [5, 3, 2]
+FLOOR = 0.03  # of card applicants who are accepted at random where the policy has stopped
 UNKNOWN_RACE = 0.2  # share of applicants who do not say
 
 
@@ -104,12 +105,18 @@ class Portfolio:
         n, s = Curve([10.0 * band + 5 for band in range(10)]).priors(labels, good)
         flat = [{"name": name, "share": share} for name, share in self.shares[CARDS].items()]
         with_priors = [
-            {**cell, "prior": {"n": float(n[i]) + labels[i], "s": float(s[i]) + good[i]}} for i, cell in enumerate(flat)
+            {**cell, "prior": {"n": float(n[i]) + labels[i], "s": float(s[i]) + good[i]}, "past_outcomes": labels[i]}
+            for i, cell in enumerate(flat)
         ]
         # A card with a limit of $300 earns $90 if it is repaid and loses $210 if not, so its break-even is 70%. The
         # discount counts about the next two thousand applicants.
         future = {"offers": {**CARD_AMOUNTS, "share": CARD_SHARES, "currency": "$"}, "discount": 0.9995}
-        cards = {"name": CARDS, "objective": {"type": "discounted", **future}, "expire_after_days": 120}
+        cards = {
+            "name": CARDS,
+            "objective": {"type": "discounted", **future},
+            "expire_after_days": 120,
+            "constraints": {"exploration_floor": FLOOR},
+        }
         rates = {
             "offers": {"amount": [LOAN], "cost": [LOAN_COST], "currency": "$"},
             "arrivals": A_DAY[LOANS] * 365,
@@ -154,7 +161,12 @@ class Portfolio:
         """Return the specification of the policy that decides by features."""
         return {
             "name": CARS,
-            "objective": {"type": "discounted", "cost": CAR_COST, "arrivals": A_DAY[CARS] * 365, "discount_rate": 0.5},
+            "objective": {
+                "type": "discounted",
+                "offers": {"amount": [CAR_LOAN], "cost": [CAR_COST], "currency": "$"},
+                "arrivals": A_DAY[CARS] * 365,
+                "discount_rate": 0.5,
+            },
             "model": {
                 "type": "logistic",
                 "columns": CAR_COLUMNS,

@@ -381,6 +381,22 @@ class Client:
         shadows: list[Json] = self._get(f"/v1/policies/{_part('policy', policy)}/shadows")["shadows"]
         return shadows
 
+    def rejections(self, policy: str) -> Json:
+        """Estimate how many of the rejected would have succeeded, and whether rejecting them was right.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+
+        Returns
+        -------
+        dict
+            A statement in words, and for each segment the rejected, the interval of how many would have succeeded, the
+            break-even, a verdict, and what it costs to learn the same at random.
+        """
+        return self._get(f"/v1/policies/{_part('policy', policy)}/rejections")
+
     def decide(
         self,
         policy: str,

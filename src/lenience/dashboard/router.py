@@ -21,6 +21,7 @@ from lenience.dashboard.pages import (
     monitoring,
     overview,
     policy,
+    rejections,
     sign_in,
     solves,
     what_if,
@@ -57,6 +58,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
     guarded = [
         *overview.HANDLERS,
         *policy.HANDLERS,
+        *rejections.HANDLERS,
         *decisions.HANDLERS,
         *decide_form.HANDLERS,
         *what_if.HANDLERS,

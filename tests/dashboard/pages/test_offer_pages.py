@@ -338,3 +338,29 @@ def test_pages_of_policies_with_a_horizon(http: httpx.Client, served: Served) ->
         assert http.get("/what-if", params={"policy": name}).status_code == 200
     assert "Accept $500" in http.get(f"/decisions/{decision['id']}").text
     assert "30" in http.get("/policies/campaign").text
+
+
+def test_how_good_the_rejections_are(http: httpx.Client, served: Served) -> None:
+    offers = {"amount": [1000], "cost": [0.7], "currency": "$"}
+    shut = {"name": "<shut>", "prior": {"n": 60, "s": 12}}
+    with served.client() as client:
+        objective = {"type": "discounted", "offers": offers, "discount": 0.95}
+        client.create_policy({"name": "judged", "objective": objective, "segments": ["tried", shut]})
+        client.activate("judged")
+        page = http.get("/policies/judged/rejections").text
+        assert "No rejections yet" in page
+        for _ in range(8):
+            made = client.decide("judged", "tried")
+            if made["decision"] == "accept":
+                client.outcome(made["id"], "failure")
+            client.decide("judged", "<shut>")
+        answer = client.rejections("judged")
+    by_name = {one["segment"]: one for one in answer["segments"]}
+    assert by_name["tried"]["verdict"] in ("right", "open")
+    assert by_name["<shut>"]["verdict"] == "unknown"
+    page = http.get("/policies/judged/rejections").text
+    assert answer["statement"] in page
+    assert "&lt;shut&gt;" in page
+    assert "<shut>" not in page
+    assert 'href="/policies/judged/rejections"' in http.get("/policies/judged").text
+    assert http.get("/policies/nobody/rejections").status_code == 404

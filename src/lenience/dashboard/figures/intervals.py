@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
+from lenience.analysis.rejection_results import RejectedSegment, of_hundred
 from lenience.core.belief import Belief
 from lenience.core.formatting import percent
 from lenience.models.protocol import Shrinkage
@@ -54,6 +55,20 @@ def expected_bar(group: ExpectedOutcomes) -> Markup | None:
     canvas.line([(group.expected, 0.0), (group.expected, 1.0)], "own", f"Expected: {percent(group.expected)}")
     canvas.dot((group.observed, 0.5), "chosen", f"Observed: {percent(group.observed)}", 3.5)
     return canvas.drawn(f"Outcomes of {group.name}", group.sentence, "bar")
+
+
+def rejection_bar(segment: RejectedSegment) -> Markup | None:
+    """Draw the success rate of the rejected with its interval, and the break-even as a tick; None if not known."""
+    if segment.break_even is None or segment.verdict == "unknown":
+        return None
+    canvas = Canvas(200, 26, (0, 1), (0, 1), margins=(1, 6, 1, 6))
+    canvas.add(f'<line class="axis faint" x1="6" x2="194" y1="{canvas.y(0.5)}" y2="{canvas.y(0.5)}"/>')
+    text = f"{of_hundred(segment.interval)} of 100 would have succeeded"
+    canvas.box(segment.interval.lower, segment.interval.upper, 0.18, 0.82, "belief", text)
+    even = f"Break-even: {percent(segment.break_even)}"
+    canvas.line([(segment.break_even, 0.0), (segment.break_even, 1.0)], "own", even)
+    canvas.dot((segment.rate, 0.5), "chosen", text, 3.5)
+    return canvas.drawn(f"Rejected applicants of {segment.segment}", f"{text}; {even}", "bar")
 
 
 def within(belief: Belief) -> tuple[float, float]:

@@ -30,6 +30,7 @@ from lenience.service.http.common import IdempotencyKey, PolicyName, Req, answer
 from lenience.service.http.disconnection import unless_disconnected
 from lenience.service.http.errors import documented
 from lenience.service.queries.model_report import ModelReport
+from lenience.service.queries.rejections import RejectionsAnswer
 from lenience.service.queries.rollouts import RolloutAnswer
 from lenience.service.queries.shadow_versions import ShadowsAnswer
 
@@ -109,6 +110,14 @@ async def show_shadows(name: PolicyName, request: Req) -> ShadowsAnswer:
     service = request.app.state.service
     shadows: ShadowsAnswer = await service.ask(lambda: service.queries.shadows(name))
     return shadows
+
+
+@get("/policies/{name:str}/rejections", opt={"role": "read"}, responses=documented(404), tags=["policies"])
+async def show_rejections(name: PolicyName, request: Req) -> RejectionsAnswer:
+    """Estimate how many of the rejected would have succeeded, by segment, and whether rejecting them was right."""
+    service = request.app.state.service
+    answer: RejectionsAnswer = await service.ask(lambda: service.queries.rejections(name))
+    return answer
 
 
 @changing("/policies/{name:str}/activate", "admin", "policies")
@@ -197,6 +206,6 @@ async def _change(
 
 
 HANDLERS = [
-    *(create_policy, list_policies, show_policy, show_model, show_report, show_shadows),
+    *(create_policy, list_policies, show_policy, show_model, show_report, show_shadows, show_rejections),
     *(show_rollout, activate, shadow, roll_out, retire, expire, import_decisions),
 ]

@@ -67,6 +67,7 @@ from lenience.service.domain.version_warnings import beyond_table_warnings
 from lenience.service.queries.applicant_explanation import NOT_EXPLAINED, explain_applicant, state_now
 from lenience.service.queries.model_report import ModelReport, read_model_report
 from lenience.service.queries.monitoring import read_monitoring
+from lenience.service.queries.rejections import RejectionsAnswer, read_rejections
 from lenience.service.queries.rollouts import RolloutAnswer, compare_rollout
 from lenience.service.queries.shadow_versions import ShadowsAnswer, compare_shadows
 from lenience.service.storage import schema
@@ -128,6 +129,7 @@ class Queries:
         self.registry = registry
         self._reports = ReportCache[ModelReport]()
         self._monitoring = ReportCache[MonitoringReport]()
+        self._rejections = ReportCache[RejectionsAnswer]()
 
     def policies(self) -> PoliciesAnswer:
         """Return all policies."""
@@ -229,6 +231,19 @@ class Queries:
                 (record.id, version.number),
                 (_state_of(connection, record), at // HOUR),
                 lambda: read_monitoring(connection, record, version, known, at),
+            )
+
+    def rejections(self, name: str) -> RejectionsAnswer:
+        """Return how good the rejections of a policy are, under the active version or else the newest.
+
+        The answer is cached until an event is added to a chain of the policy.
+        """
+        with self.store.read() as connection:
+            record, version = self._version(connection, name, None)
+            return self._rejections.of(
+                (record.id, version.number),
+                _state_of(connection, record),
+                lambda: read_rejections(connection, record, version),
             )
 
     def shadows(self, name: str) -> ShadowsAnswer:

@@ -28,4 +28,4 @@ def test_monitoring_is_the_same_over_http_and_on_the_command_line(served: Served
     code, out, _ = run("monitor", policy, "--url", served.url, "--strict")
     assert (code, "old" in out) == (1, True)
     code, _, err = run("monitor", "nobody", "--url", served.url)
-    assert (code, "nobody" in err) == (1, True)
+    assert (code, "nobody" in err) == (2, True)

@@ -14,6 +14,8 @@ OPENID = "LENIENCE_OIDC"
 OPENID_SECRET = "LENIENCE_OIDC_CLIENT_SECRET"
 ALLOW_FSYNC_OFF = "LENIENCE_ALLOW_FSYNC_OFF"
 CACHE = "LENIENCE_CACHE"
+WEBHOOK_SECRET = "LENIENCE_WEBHOOK_SECRET"
+WEBHOOK_ALLOW = "LENIENCE_WEBHOOK_ALLOW"
 
 MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -39,6 +41,11 @@ OWN = {
     OPENID_SECRET: "The client secret for sign-in with OpenID Connect. The file may name a file with it instead.",
     CACHE: "The folder that keeps tables for decisions with features, so that the next process need not compute them; "
     "`off` keeps none. By default `lenience` in the user's cache folder. A damaged file is computed again.",
+    WEBHOOK_SECRET: "The secret from which the secrets of webhooks are derived: at least 32 characters. By default it "
+    "is in a file beside a SQLite database. With PostgreSQL, set it to have webhooks.",
+    WEBHOOK_ALLOW: "Host names (`hooks.example.org`, `.example.org` for all below it) and networks (`10.1.2.0/24`) to "
+    "which webhooks go, separated by commas. By default they go to public addresses over https only. If it is set, "
+    "they go to what it lists alone, also to private addresses and over http.",
     ALLOW_FSYNC_OFF: "`1` lets the service use a PostgreSQL server with `fsync = off`. Only for tests: such a server "
     "loses decisions when its machine crashes.",
 }

@@ -12,6 +12,7 @@ from lenience.core.belief import Belief
 from lenience.core.bounds import Bounds
 from lenience.core.data_origin import PolicyOrigin
 from lenience.core.offers import Offer
+from lenience.service.domain.alerts import Alert
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Decision, State
 from lenience.service.domain.fair_version import FairnessBody, GroupRates
@@ -553,6 +554,50 @@ class DecisionsPage(msgspec.Struct, frozen=True):
 
     decisions: list[DecisionEntry]
     next: str | None
+
+
+class MessageAnswer(msgspec.Struct, frozen=True):
+    """A message of a webhook: how often it was sent, when it was delivered, and the error of the last attempt."""
+
+    id: str
+    type: str
+    created_at: str
+    attempts: int
+    delivered_at: str | None
+    error: str | None
+    given_up: bool
+
+
+class WebhookAnswer(msgspec.Struct, frozen=True):
+    """A webhook with the kinds of alerts that it gets, and its latest messages."""
+
+    id: str
+    url: str
+    kinds: list[str]
+    created_at: str
+    messages: list[MessageAnswer] = []
+
+
+class CreatedWebhook(msgspec.Struct, frozen=True):
+    """A new webhook, with the secret that signs its messages. It is shown once."""
+
+    id: str
+    url: str
+    kinds: list[str]
+    created_at: str
+    secret: str
+
+
+class WebhooksAnswer(msgspec.Struct, frozen=True):
+    """All webhooks."""
+
+    webhooks: list[WebhookAnswer]
+
+
+class AlertsAnswer(msgspec.Struct, frozen=True):
+    """The alerts that have begun and not ended, the oldest first."""
+
+    alerts: list[Alert]
 
 
 class CheckpointAnswer(msgspec.Struct, frozen=True):

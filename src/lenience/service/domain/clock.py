@@ -74,6 +74,11 @@ class GuardedClock:
         self._time, self._at = machine(), passed()
         self._refusing = False
 
+    @property
+    def refusing(self) -> bool:
+        """Whether the last reading refused to follow the machine's clock."""
+        return self._refusing
+
     def now(self) -> int:
         """Return the time in microseconds: the machine's, or after a refused step this process's own.
 

@@ -307,6 +307,20 @@ class KeyRevoked(_Event, frozen=True, tag="key_revoked", kw_only=True):
     id: str
 
 
+class WebhookCreated(_Event, frozen=True, tag="webhook", kw_only=True):
+    """A new webhook (in the system's chain). Its address may hold a secret, so the log has its digest only."""
+
+    id: str
+    address: str
+    kinds: tuple[str, ...]
+
+
+class WebhookRemoved(_Event, frozen=True, tag="webhook_removed", kw_only=True):
+    """A webhook that was removed."""
+
+    id: str
+
+
 Event: TypeAlias = (
     Decided
     | Imported
@@ -328,6 +342,8 @@ Event: TypeAlias = (
     | RowsImported
     | KeyCreated
     | KeyRevoked
+    | WebhookCreated
+    | WebhookRemoved
 )
 
 _encoder = msgspec.json.Encoder()

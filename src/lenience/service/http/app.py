@@ -22,7 +22,7 @@ from lenience.core.errors import InputError
 from lenience.service.domain import limits
 from lenience.service.domain.answers import Health
 from lenience.service.domain.problems import Problem
-from lenience.service.http import decisions, erasures, log, monitoring, policies, solves
+from lenience.service.http import decisions, erasures, log, monitoring, policies, solves, webhooks
 from lenience.service.http.auth import needs_role
 from lenience.service.http.bodies import StrictRequest, check_content_type
 from lenience.service.http.direct_decisions import DirectDecisions
@@ -120,7 +120,7 @@ def create_api(
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
         await service.start()
-        watching = asyncio.create_task(metrics_of_process.watch(service.writer))
+        watching = asyncio.create_task(metrics_of_process.watch(service.writer, lambda: service.readings))
         try:
             yield
         finally:
@@ -132,6 +132,7 @@ def create_api(
         route_handlers=[
             *policies.HANDLERS,
             *monitoring.HANDLERS,
+            *webhooks.HANDLERS,
             *solves.HANDLERS,
             *decisions.HANDLERS,
             *erasures.HANDLERS,

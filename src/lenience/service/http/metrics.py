@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -17,11 +17,22 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from lenience.core.settings import MULTIPROCESS
+from lenience.service.domain.alerts import KINDS, Kind, Reading
 from lenience.service.domain.receipts import CommandAnswer
 from lenience.service.storage.writer import Writer
 
 BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 WATCH_EVERY = 1.0  # seconds
+# The name and the labels of the gauge of each kind of alert. The number of subjects is bounded (alerts.py).
+GAUGES: dict[Kind, tuple[str, tuple[str, ...]]] = {
+    "limit_reached": ("lenience_limit_reached", ("policy", "limit")),
+    "segment_stopped": ("lenience_segment_stopped", ("policy", "segment")),
+    "outcomes_overdue": ("lenience_outcomes_overdue", ("policy",)),
+    "drift": ("lenience_drift", ("policy", "of")),
+    "calibration": ("lenience_calibration_off", ("policy",)),
+    "audit_failed": ("lenience_audit_findings", ()),
+    "clock_refused": ("lenience_clock_refused", ()),
+}
 
 
 class Metrics:
@@ -44,6 +55,11 @@ class Metrics:
         self._waiting = Gauge(
             "lenience_waiting", "Commands in the queue", registry=self.registry, multiprocess_mode="livesum"
         )
+        self._gauges = {
+            name: Gauge(name, KINDS[kind], labels, registry=self.registry, multiprocess_mode="livemax")
+            for kind, (name, labels) in GAUGES.items()
+        }
+        self._alerts: dict[tuple[str, ...], float] = {}  # what the gauges show
         self._policies: dict[str, tuple[Counter, Counter]] = {}
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
@@ -85,11 +101,27 @@ class Metrics:
             self._policies[policy] = counters
         return counters
 
-    async def watch(self, writer: Writer) -> None:
-        """Update the number of waiting commands forever."""
+    async def watch(self, writer: Writer, readings: Callable[[], Sequence[Reading]] = tuple) -> None:
+        """Update the gauges forever: the number of waiting commands, and the conditions of alerts."""
+        shown: Sequence[Reading] = ()
         while True:
             self._waiting.set(writer.waiting)
+            if (latest := readings()) is not shown:
+                shown = latest
+                self.show_readings(shown)
             await asyncio.sleep(WATCH_EVERY)
+
+    def show_readings(self, readings: Sequence[Reading]) -> None:
+        """Show the conditions of alerts. What no longer has a reading is 0, because a gauge of all processes stays."""
+        values: dict[tuple[str, ...], float] = dict.fromkeys(self._alerts, 0.0)
+        for reading in readings:
+            name, labels = GAUGES[reading.kind]
+            values[name, *(reading.policy, reading.subject)[: len(labels)]] = reading.value
+        for key, value in values.items():
+            self._alerts[key] = value
+            name, labels = key[0], key[1:]
+            gauge = self._gauges[name]
+            (gauge.labels(*labels) if labels else gauge).set(value)
 
     def text(self, writer: Writer) -> bytes:
         """Return all metrics in the format of Prometheus."""

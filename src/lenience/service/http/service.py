@@ -20,16 +20,19 @@ from lenience.service.commands.outcomes import Expire
 from lenience.service.commands.probe import Probe
 from lenience.service.commands.seal import SealLog
 from lenience.service.commands.solve_progress import SolveProgress
+from lenience.service.domain.alerts import Reading
 from lenience.service.domain.answers import ExpiryAnswer, VersionAnswer
-from lenience.service.domain.clock import allowed_step, now
+from lenience.service.domain.clock import SECOND, allowed_step, now
 from lenience.service.domain.problems import Problem, Unavailable
 from lenience.service.domain.receipts import CommandAnswer, Sender, encoder
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.background_solves import BackgroundSolve, BackgroundSolves
+from lenience.service.queries.alert_readings import read_alert_readings
 from lenience.service.queries.log_proofs import LogProofs
 from lenience.service.queries.protected_policies import policies_deciding_by_protected
 from lenience.service.queries.reading import Queries
 from lenience.service.storage import schema
+from lenience.service.storage.alert_states import apply_readings, begin_check, forget_delivered, read_readings
 from lenience.service.storage.clock_check import check_clock
 from lenience.service.storage.command import Command
 from lenience.service.storage.ended_sessions import forget_ended
@@ -38,12 +41,15 @@ from lenience.service.storage.log_tree import has_unsealed
 from lenience.service.storage.people import forget_people
 from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
+from lenience.service.storage.webhook_outbox import send_due
 from lenience.service.storage.writer import Result, Writer
 
 KEYS_EVERY = 1.0  # seconds between reads of the list of keys
 CHORES_EVERY = 60.0  # seconds between rounds of expiry and clean-up
 SEAL_EVERY = 1.0  # seconds between additions to the Merkle tree of the log
 CHECKPOINT_EVERY = 1.0  # seconds between attempts to empty a -wal file that holds erased data
+ALERTS_EVERY = 60.0  # seconds between checks of the conditions of alerts
+SEND_EVERY = 1.0  # seconds between looks for messages of webhooks that are due
 PROTECTED_EVERY = 10.0  # seconds between reads of which policies decide by protected attributes
 CLOCK_TRIAL = 600.0  # seconds after a start in which nothing expires if the clock may be wrong
 READY_SECONDS = 5.0  # for the writer to commit a probe
@@ -88,6 +94,7 @@ class Service:
         except BaseException:
             self.store.close()
             raise
+        self.readings: list[Reading] = []  # what the last check of alerts found
         self._done: list[tuple[asyncio.Future[CommandAnswer], Result]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._chores: list[asyncio.Task[None]] = []
@@ -113,6 +120,8 @@ class Service:
             asyncio.create_task(self._every(CHECKPOINT_EVERY, self.empty_wal)),
             asyncio.create_task(self._every(SEAL_EVERY, self.seal_log)),
             asyncio.create_task(self._every(PROTECTED_EVERY, self.find_protected)),
+            asyncio.create_task(self._every(ALERTS_EVERY, self.check_alerts)),
+            asyncio.create_task(self._every(SEND_EVERY, self.send_messages)),
         ]
 
     async def stop(self) -> None:
@@ -238,6 +247,18 @@ class Service:
         while command.more:
             self.writer.call(command)
 
+    def check_alerts(self) -> None:
+        """Find the alerts that begin and end, unless another process has just done so, and show them in the metrics."""
+        at = now()
+        if begin_check(self.store, at, int(0.9 * ALERTS_EVERY * SECOND)):
+            apply_readings(self.store, read_alert_readings(self.queries, at), at)
+        with self.store.read() as connection:
+            self.readings = read_readings(connection)
+
+    def send_messages(self) -> None:
+        """Send the messages of webhooks that are due."""
+        send_due(self.store, now)
+
     def do_chores(self) -> None:
         """Let overdue outcomes expire, and delete old idempotency keys, sessions and names.
 
@@ -248,6 +269,7 @@ class Service:
             return
         forget_ended(self.store)
         forget_people(self.store)
+        forget_delivered(self.store, now())
         for entry in self.queries.policies().policies:
             if entry.active is None:
                 continue

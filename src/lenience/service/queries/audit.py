@@ -32,6 +32,8 @@ from lenience.service.domain.events import (
     StateChanged,
     UseChanged,
     VersionCreated,
+    WebhookCreated,
+    WebhookRemoved,
     readable_event,
 )
 from lenience.service.domain.fair_version import fairness_differences
@@ -280,6 +282,7 @@ class _Audit:
         """Recompute the system's chain, and return the policies that must exist."""
         policies: dict[str, int] = {}
         keys: dict[str, tuple[Any, ...]] = {}
+        webhooks: dict[str, tuple[Any, ...]] = {}
         label = "the system's log"
         length, head = 0, genesis(None, None)
         for row, event, _ in walk(self.connection, schema.SYSTEM_CHAIN, head, label, self.report):
@@ -290,6 +293,10 @@ class _Audit:
                 keys[event.id] = (event.label, event.secret_hash, event.roles, event.at, event.expires_at, None)
             elif isinstance(event, KeyRevoked) and event.id in keys:
                 keys[event.id] = (*keys[event.id][:5], event.at)
+            elif isinstance(event, WebhookCreated):
+                webhooks[event.id] = (event.address, " ".join(event.kinds), event.at)
+            elif isinstance(event, WebhookRemoved):
+                webhooks.pop(event.id, None)
             elif not isinstance(event, Repeated):
                 self.report(
                     f"event {row.seq} of {label}", f"a {type(event).__name__} event does not belong in this chain"
@@ -300,6 +307,12 @@ class _Audit:
                 self.report(f"key {row.id}", "its row differs from the log")
         for identity in keys:
             self.report(f"key {identity}", "it is in the log, but its row is missing")
+        for row in self.connection.execute(select(schema.webhook)).all():
+            stored = (sha256(str(row.url).encode()).hexdigest(), row.kinds, row.created_at)
+            if webhooks.pop(row.id, None) != stored:
+                self.report(f"webhook {row.id}", "its row differs from the log")
+        for identity in webhooks:
+            self.report(f"webhook {identity}", "it is in the log, but its row is missing")
         return policies
 
     def _policy(self, row: Any) -> None:

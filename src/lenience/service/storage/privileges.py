@@ -27,6 +27,10 @@ RIGHTS = {
     "signed_out": "SELECT, INSERT, DELETE",
     "audited": "SELECT, INSERT, UPDATE, DELETE",
     "person": "SELECT, INSERT, DELETE",
+    "webhook": "SELECT, INSERT, DELETE",
+    "webhook_delivery": "SELECT, INSERT, UPDATE, DELETE",
+    "alert": "SELECT, INSERT, DELETE",
+    "alert_check": "SELECT, INSERT, UPDATE",
 }
 NUMBERED = ("policy", "chain")  # whose rows take their number from a sequence
 

@@ -10,7 +10,8 @@ decision has the version 0, and its own date in its id and its row.
 Attributes that are monitored for fairness have a chain of their own for each policy. The chains of segments, and with
 them all decisions and draws, are therefore the same with and without them.
 ``audited`` holds the result of the last audit, ``signed_out`` the ended sessions and ``person`` the names of people who
-signed in. They serve the dashboard and prove nothing.
+signed in. They serve the dashboard and prove nothing. ``webhook`` is content of the log, ``alert``, ``alert_check`` and
+``webhook_delivery`` are the state of alerts and of messages that are to be sent.
 
 Each segment has its own chain because a decision locks its segment's row anyway (for the belief and the pending count).
 The chain then needs no further lock, and processes that decide on different segments never wait for each other.
@@ -307,4 +308,45 @@ person = Table(
     Column("actor", Text, primary_key=True),  # issuer and subject, as the log names the person
     Column("label", String(100), nullable=False),  # name and e-mail address
     Column("seen_at", BigInteger, nullable=False),  # the last sign-in
+)
+
+webhook = Table(
+    "webhook",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("url", Text, nullable=False),  # the log has its digest
+    Column("kinds", Text, nullable=False),  # of alerts, separated by spaces
+    Column("created_at", BigInteger, nullable=False),
+)
+
+alert = Table(  # alerts that have begun and not ended
+    "alert",
+    metadata,
+    Column("kind", String(32), primary_key=True),
+    Column("policy", String(64), primary_key=True),
+    Column("subject", String(200), primary_key=True),
+    Column("began_at", BigInteger, nullable=False),
+    Column("sentence", Text, nullable=False),
+)
+
+alert_check = Table(
+    "alert_check",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),  # one row
+    Column("at", BigInteger, nullable=False),  # when a process began the last check
+    Column("readings", Text, nullable=False),  # what it found
+)
+
+webhook_delivery = Table(  # messages to send, and for a while those that were sent
+    "webhook_delivery",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("webhook", String(16), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", BigInteger, nullable=True),  # null when it was delivered or given up
+    Column("delivered_at", BigInteger, nullable=True),
+    Column("error", Text, nullable=True),  # of the last attempt
+    Index("webhook_delivery_due", "next_at"),
 )

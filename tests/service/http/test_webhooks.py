@@ -23,7 +23,7 @@ from engines import Engine
 from lenience.core.errors import InputError
 from lenience.dashboard.app import create_app
 from lenience.service.domain import webhook_messages
-from lenience.service.domain.clock import DAY, now, process_clock
+from lenience.service.domain.clock import DAY, GuardedClock, now
 from lenience.service.domain.webhook_addresses import check_address
 from lenience.service.http import service as running
 from lenience.service.http.metrics import Metrics
@@ -236,7 +236,7 @@ def test_conditions_are_gauges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         with service.store.write() as connection:
             connection.execute(update(schema.decision).values(at=now() - 25 * DAY))
             connection.execute(schema.audited.insert(), {"id": 1, "found": '{"at":"","report":{"findings":[{}]}}'})
-        monkeypatch.setattr(process_clock(), "_refusing", True)
+        monkeypatch.setattr(GuardedClock, "refusing", property(lambda _: True))
         service.check_alerts()
         metrics = Metrics()
         metrics.show_readings(service.readings)

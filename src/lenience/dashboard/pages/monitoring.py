@@ -13,6 +13,7 @@ from lenience.dashboard.read_models.policy_status import policy_names
 from lenience.dashboard.rendering import natural, page, part
 from lenience.service.domain.expected_outcomes import Health, worst
 from lenience.service.http.service import Service
+from lenience.service.storage.alert_states import read_alerts
 
 Req = Request[Any, Any, Any]
 Chosen = Annotated[str, Parameter(max_length=64)]
@@ -50,9 +51,12 @@ def _content(service: Service, name: str) -> dict[str, Any]:
     report = service.queries.monitoring(name)
     groups = sorted(report.by_segment, key=lambda group: natural(group.name))
     outcomes = [*groups, *report.by_month, *([report.outcomes] if report.outcomes else [])]
+    with service.store.read() as connection:
+        alerts = [alert for alert in read_alerts(connection) if alert.policy in ("", name)]
     return {
         "policy": name,
         "report": report,
+        "alerts": alerts,
         "groups": groups,
         "months": report.by_month[::-1],
         "words": WORDS,

@@ -80,7 +80,7 @@ def changed(engine: Engine, change: Callable[[Connection], None]) -> list[str]:
 
 def other(value: Any, column: str) -> Any:
     """A value of the same kind that differs."""
-    if column in ("amount", "cost", "at_risk", "loss", "amount_squares", "profit_squares"):
+    if column in ("amount", "cost", "at_risk", "gain", "loss", "amount_squares", "profit_squares"):
         return 0.25 if value is None else value + 0.125
     if column == "monitors":
         return 1000
@@ -105,6 +105,8 @@ def named(table: Any, row: Any) -> str:
         return f"model state {values['seq']} of version {values['version']} of"
     if table is schema.daily_total:
         return f"version {values['version']}, status {values['status']} of segment"
+    if table is schema.outcome_day:
+        return "the outcomes of "
     if table in (schema.monitored_total, schema.monitored_day):
         return f"of the attributes {values['key']}"
     if table is schema.chain:
@@ -122,7 +124,7 @@ def some(rows: Any, engine: Engine, most: int) -> list[Any]:
 
 
 ALL = [schema.event, schema.decision, schema.personal, schema.monitored, schema.chain, schema.policy]
-TOTALS = [schema.daily_total, schema.monitored_total, schema.monitored_day]
+TOTALS = [schema.daily_total, schema.outcome_day, schema.monitored_total, schema.monitored_day]
 REST = [schema.version, schema.solved, schema.model_state, schema.idempotency, schema.api_key]
 
 

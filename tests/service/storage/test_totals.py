@@ -73,8 +73,32 @@ def recount(connection: Connection) -> tuple[dict[Any, list[Any]], dict[Any, lis
     return daily, cells, days
 
 
+def recount_outcomes(connection: Connection) -> dict[Any, list[Any]]:
+    """Count all outcomes and corrections one by one, from the log."""
+    days: dict[Any, list[Any]] = defaultdict(lambda: [0, 0, 0, 0.0, 0.0])
+    decisions = {row.id: row for row in connection.execute(select(schema.decision))}
+    for row in connection.execute(select(schema.event)):
+        event = json.loads(row.body)
+        if event["kind"] not in ("outcome", "correction"):
+            continue
+        decision, cell = decisions[event["decision"]], days[row.chain_id, event["at"] // DAY]
+        for status, sign in ((event.get("before"), -1), (event["outcome"], 1)):
+            if status is not None:
+                cell[0] += sign
+                cell[1] += sign * (status == "success")
+                if decision.amount is not None:
+                    loss = grid(decision.amount * decision.cost)
+                    cell[2] += sign
+                    cell[3] += sign * (grid(decision.amount) - loss) * (status == "success")
+                    cell[4] += sign * loss * (status == "failure")
+    return {key: row for key, row in days.items() if any(row)}
+
+
 def check(store: Store) -> None:
     with store.read() as connection:
+        table = schema.outcome_day
+        rows = {tuple(row[:2]): [*row[2:]] for row in connection.execute(select(table))}
+        assert {key: row for key, row in rows.items() if any(row)} == recount_outcomes(connection)
         counted = recount(connection)
         tables = (schema.daily_total, schema.monitored_total, schema.monitored_day)
         for table, expected in zip(tables, counted, strict=True):
@@ -179,13 +203,16 @@ def test_a_migration_counts_earlier_decisions(tmp_path: Path) -> None:
             offer = OfferRequest(amount=100.1 + i, cost=0.8)
             decision = engine.decide(policy="loans", offer=offer, monitored={"sex": "fm"[i % 2]} if i else {})["id"]
         engine.outcome(decision, "failure")
+        engine.correct(decision, "success")
+        engine.correct(decision, "failure")
         from lenience.service.storage.migrate import migrate
 
         with engine.store.write() as connection:
-            for table in ("daily_total", "monitored_total", "monitored_day"):
+            for table in ("daily_total", "monitored_total", "monitored_day", "outcome_day"):
                 connection.execute(text(f"DROP TABLE {table}"))
-            connection.execute(text("UPDATE alembic_version SET version_num = '0016'"))
-            migrate(connection, "0017")
+            for before, after in (("0016", "0017"), ("0018", "0019")):
+                connection.execute(text(f"UPDATE alembic_version SET version_num = '{before}'"))
+                migrate(connection, after)
         check(engine.store)
     finally:
         engine.close()

@@ -519,7 +519,7 @@ class _Audit:
         """Report rows of chains that do not exist."""
         known = list(self.known_chains)
         tables = dict.fromkeys((schema.event, schema.decision, schema.personal, schema.monitored), self.known_chains)
-        totals = dict.fromkeys((schema.daily_total, schema.monitored_total), self.segment_chains)
+        totals = dict.fromkeys((schema.daily_total, schema.outcome_day, schema.monitored_total), self.segment_chains)
         for table, chains in {**tables, **totals, schema.monitored_day: self.monitored_chains}.items():
             stray = table.c.chain_id.not_in(list(chains))
             rows = self.connection.execute(

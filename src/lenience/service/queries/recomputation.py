@@ -47,10 +47,11 @@ from lenience.service.queries.imported_tally import ImportedTally
 from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.overall_recomputation import Opening, OverallRecomputation
 from lenience.service.queries.rollout_recomputation import RolloutRecomputation
-from lenience.service.queries.totals_check import check_daily_totals
+from lenience.service.queries.totals_check import check_daily_totals, check_outcome_days
 from lenience.service.storage import schema
 from lenience.service.storage.daily_totals import CountedDecision, DailyTotals
 from lenience.service.storage.ledger import NO_VERSION
+from lenience.service.storage.outcome_days import OutcomeDays
 from lenience.service.storage.policy_cache import Version
 from lenience.service.storage.store import as_problem
 
@@ -166,6 +167,7 @@ class SegmentRecomputation:
     commitments: dict[int, str] = field(default_factory=dict)  # commitments to personal data, by event
     beside: dict[str, list[int]] = field(default_factory=dict)  # events with personal data, by decision
     imported: dict[int, ImportedTally] = field(default_factory=dict)  # by the number of the import
+    outcome_days: OutcomeDays = field(default_factory=OutcomeDays)
     open_loans: OpenLoans | None = None
     open_since: Counter[int] = field(default_factory=Counter)  # pending decisions, by their time
     length: int = 0
@@ -178,7 +180,7 @@ class SegmentRecomputation:
 
     def run(self, connection: Connection, chain: int, start: str) -> None:
         """Recompute every event of the chain."""
-        self.head = start
+        self.head, self.chain = start, chain
         for row, event, previous in walk(connection, chain, start, self.label, self.report):
             self.length, self.head, self.chain = row.seq, row.hash, chain
             before = replace(self.counts)
@@ -261,7 +263,7 @@ class SegmentRecomputation:
             self._settle(life)
             counts.successes += event.outcome == "success"
             counts.failures += event.outcome == "failure"
-            life.status = event.outcome
+            self._change_outcome(event.at, life, event.outcome)
             self._date(where, life, event.outcome_at)
         elif isinstance(event, StatusReported):
             if life.status != schema.PENDING:
@@ -275,7 +277,7 @@ class SegmentRecomputation:
             step = 1 if event.outcome == "success" else -1
             counts.successes += step
             counts.failures -= step
-            life.status = event.outcome
+            self._change_outcome(event.at, life, event.outcome)
             self._date(where, life, event.outcome_at)
         elif isinstance(event, Expired):
             if life.status != schema.PENDING:
@@ -312,6 +314,12 @@ class SegmentRecomputation:
             if outcome_at // DAY < life.at // DAY:
                 self.report(where, "its outcome has a date before the decision")
             life.outcome_at = outcome_at
+
+    def _change_outcome(self, at: int, life: ExpectedDecision, outcome: str) -> None:
+        """Change the status of a decision to an outcome, which counts on the day of its event."""
+        before = _counted(self.chain, life)
+        self.outcome_days.change(at, before, before._replace(status=outcome))
+        life.status = outcome
 
     def _settle(self, life: ExpectedDecision) -> None:
         """Count a decision as pending no longer, if it was."""
@@ -449,14 +457,13 @@ class SegmentRecomputation:
         self._check_decisions(connection, chain)
         self._check_personal(connection, chain)
         check_daily_totals(connection, chain, self.label, self._daily_totals(chain), self.report)
+        check_outcome_days(connection, chain, self.label, self.outcome_days, self.report)
 
     def _daily_totals(self, chain: int) -> DailyTotals:
         """Count the decisions of the log by day, version and status."""
         totals = DailyTotals()
         for life in self.expected_decisions.values():
-            totals.count(
-                CountedDecision(chain, life.version, life.at, life.accepted, life.status, life.amount, life.cost)
-            )
+            totals.count(_counted(chain, life))
         return totals
 
     def _check_decisions(self, connection: Connection, chain: int) -> None:
@@ -495,6 +502,10 @@ class SegmentRecomputation:
             self.report(f"personal data at event {seq} of {self.label}", "it is missing, but was not erased on request")
         if self.rollouts is not None:
             self.rollouts.finish_segment()
+
+
+def _counted(chain: int, life: ExpectedDecision) -> CountedDecision:
+    return CountedDecision(chain, life.version, life.at, life.accepted, life.status, life.amount, life.cost)
 
 
 def _terms(offer: Offer | None) -> tuple[float | None, float | None]:

@@ -11,11 +11,13 @@ from sqlalchemy import Connection, select
 from lenience.service.storage import schema
 from lenience.service.storage.daily_totals import EXACT, DailyTotals
 from lenience.service.storage.monitored_totals import MonitoredTotals, attributes_text, values_of
+from lenience.service.storage.outcome_days import OutcomeDays
 
 Report = Callable[[str, str], None]
 MOST_WRONG = 10  # rows of a chain that are reported
 CLOSE = 1e-9  # relative error of sums that are too large to be exact
 DAILY = ("number", "accepted", "amounts", "amount", "loss")
+OUTCOMES = ("number", "successes", "amounts", "gain", "loss")
 MONITORED = ("number", "accepted", "amounts", "amount", "amount_squares", "loss", "profit_squares")
 BY_DAY = ("number", "accepted")
 
@@ -31,6 +33,19 @@ def check_daily_totals(connection: Connection, chain: int, label: str, counted: 
 
     by_day = {key: key[1] for key in stored.keys() | counted.cells.keys()}
     _compare(stored, counted.cells, by_day, DAILY, where, report)
+
+
+def check_outcome_days(connection: Connection, chain: int, label: str, counted: OutcomeDays, report: Report) -> None:
+    """Report each row of ``outcome_day`` of a chain that differs from what was counted again."""
+    table = schema.outcome_day
+    rows = connection.execute(select(table).where(table.c.chain_id == chain)).all()
+    stored = {tuple(row[:2]): row[2:] for row in rows}
+
+    def where(key: Any) -> str:
+        return f"the outcomes of {_day(key[1])} of {label}"
+
+    by_chain = dict.fromkeys(stored.keys() | counted.cells.keys(), 0)
+    _compare(stored, counted.cells, by_chain, OUTCOMES, where, report)
 
 
 def check_monitored_totals(

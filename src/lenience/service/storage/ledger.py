@@ -46,6 +46,7 @@ from lenience.service.storage.expected_applicants import ExpectedCommands
 from lenience.service.storage.model_states import SNAPSHOT_EVERY, first_label, read_inputs, read_model_states
 from lenience.service.storage.monitored_rows import delete_monitored, monitored_rows, read_monitored
 from lenience.service.storage.monitored_totals import MonitoredTotals, delete_empty
+from lenience.service.storage.outcome_days import OutcomeDays
 from lenience.service.storage.policy_cache import (
     ModelState,
     ModelStates,
@@ -110,6 +111,7 @@ class Ledger:
     _monitored: dict[str, int] = field(default_factory=dict)  # the chain of each decision whose attributes changed
     _stored_monitored: set[str] = field(default_factory=set)  # decisions that had attributes before
     _daily: DailyTotals = field(default_factory=DailyTotals)  # changes of the totals by this transaction
+    _outcome_days: OutcomeDays = field(default_factory=OutcomeDays)
     _made: dict[str, CountedDecision] = field(default_factory=dict)  # decisions of this transaction
     _before: dict[str, CountedDecision] = field(default_factory=dict)  # decisions that were read, as they were
     _attributes: dict[str, dict[str, str]] = field(default_factory=dict)  # of the decisions that were read
@@ -618,6 +620,7 @@ class Ledger:
             *statements.update(schema.chain, "id", _CHAIN, self._changed_chains()),
             *statements.update(schema.decision, "id", _CHANGED, self._changed_decisions()),
             *statements.add(schema.daily_total, self._daily.rows()),
+            *statements.add(schema.outcome_day, self._outcome_days.rows()),
             *statements.add(schema.monitored_total, monitored.rows()),
             *statements.add(schema.monitored_day, monitored.day_rows()),
         ]
@@ -644,6 +647,7 @@ class Ledger:
                     changed[state.id] = after
                     self._daily.count(before, -1)
                     self._daily.count(after)
+                    self._outcome_days.change(self.now, before, after)
         totals = MonitoredTotals()
         if not self._monitored and not any(identity in self._attributes for identity in changed):
             return totals

@@ -15,6 +15,7 @@ RIGHTS = {
     "personal": "SELECT, INSERT, DELETE",
     "monitored": "SELECT, INSERT, DELETE",
     "daily_total": "SELECT, INSERT, UPDATE",
+    "outcome_day": "SELECT, INSERT, UPDATE",
     "monitored_total": "SELECT, INSERT, UPDATE, DELETE",
     "monitored_day": "SELECT, INSERT, UPDATE, DELETE",
     "model_state": "SELECT, INSERT, DELETE",

@@ -4,8 +4,8 @@
 one for each policy and one for the system (policies and keys). Everything else is either content that an event commits
 to by its digest (``version``, ``solved``, ``personal``, ``monitored``, ``model_state``, ``idempotency``, ``api_key``)
 or a projection that can be recomputed from the log (the counts in ``chain``, ``decision``, and the totals in
-``daily_total``, ``monitored_total`` and ``monitored_day``). ``lenience audit`` checks every row of them. An imported
-decision has the version 0, and its own date in its id and its row.
+``daily_total``, ``outcome_day``, ``monitored_total`` and ``monitored_day``). ``lenience audit`` checks every row of
+them. An imported decision has the version 0, and its own date in its id and its row.
 
 Attributes that are monitored for fairness have a chain of their own for each policy. The chains of segments, and with
 them all decisions and draws, are therefore the same with and without them.
@@ -190,6 +190,18 @@ daily_total = Table(
     Column("amounts", BigInteger, nullable=False),  # decisions with an amount
     Column("amount", Double, nullable=False),  # the sum of their amounts at stake
     Column("loss", Double, nullable=False),  # the sum of what they lose if they fail
+    sqlite_with_rowid=False,
+)
+outcome_day = Table(  # what arrived on a day, less what corrections took back (outcome_days.py)
+    "outcome_day",
+    metadata,
+    Column("chain_id", Integer, primary_key=True, autoincrement=False),
+    Column("day", Integer, primary_key=True, autoincrement=False),  # of the outcome's event, in days since 1970
+    Column("number", BigInteger, nullable=False),
+    Column("successes", BigInteger, nullable=False),
+    Column("amounts", BigInteger, nullable=False),  # outcomes of decisions with an amount
+    Column("gain", Double, nullable=False),  # of their successes
+    Column("loss", Double, nullable=False),  # of their failures
     sqlite_with_rowid=False,
 )
 monitored_total = Table(

@@ -130,8 +130,8 @@ EFFORT = frozenset(
     }
 )  # fmt: skip
 OFFER_EFFORT = EFFORT | {
-    "BLOCK", "MOST_TABLE", "MOST_SECONDS", "MOST_BYTES", "MOST_HORIZON", "SECONDS_AN_OFFER", "_check_effort", "_states",
-    "_seconds", "_too_large", "offer_seconds", "horizon_offer_seconds",
+    "BLOCK", "SHORT", "MOST_TABLE", "MOST_SECONDS", "MOST_BYTES", "MOST_HORIZON", "SECONDS_AN_OFFER", "_check_effort",
+    "_states", "_seconds", "_too_large", "offer_seconds", "horizon_offer_seconds",
 }  # fmt: skip
 
 TARGETS = (
@@ -186,6 +186,9 @@ TARGETS = (
         EFFORT,
     ),
     Target(SOLVERS + "offers/band.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/accepted_sets.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/learning_gain.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
+    Target(SOLVERS + "offers/posterior_means.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/solve.py", (OFFERS, OFFER_POLICIES), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
     Target(
         SOLVERS + "offers/delayed.py",

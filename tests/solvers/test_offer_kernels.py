@@ -15,10 +15,11 @@ from scipy.integrate import quad
 from scipy.stats import beta
 
 from lenience import Belief, Discounted, MixtureBelief, Offer, Offers
-from lenience.solvers.offers.band import known_gain, solve_offer_band
+from lenience.solvers.offers.band import solve_offer_band
 from lenience.solvers.offers.delayed import solve_delayed_offer_band
 from lenience.solvers.offers.horizon import find_band
-from lenience.solvers.offers.solve import OfferArrays, components, prepare
+from lenience.solvers.offers.learning_gain import decay_rates, free_label_gain, free_label_part, known_gain
+from lenience.solvers.offers.solve import OfferArrays, components, prepare, solve_offers
 from lenience.solvers.stopping.band import put_above
 
 Prior = Belief | MixtureBelief
@@ -69,6 +70,20 @@ def plain_gain(prior: Prior, k: int, j: int, arrays: OfferArrays) -> float:
     return total
 
 
+def plain_free_gain(prior: Prior, k: int, j: int, arrays: OfferArrays, gamma: float) -> float:
+    """The bound of what a free label from every arrival adds, from the kernel's bound for each belief and each kink."""
+    after = MixtureBelief.of(prior).after(k, j)
+    rates = decay_rates(gamma, arrays.kink)
+    total = 0.0
+    for kink, slope, above, below in zip(arrays.kink, arrays.slope, *rates, strict=True):
+        learning = 0.0
+        for weight, belief in zip(after.weights, after.beliefs, strict=True):
+            part = free_label_part(belief.mean, belief.n, kink, gamma / (1 - gamma), above, below)
+            learning += weight * (part + max(kink - belief.mean, 0.0))
+        total += slope * (learning - max(kink - after.mean, 0.0))
+    return total
+
+
 def plainly(prior: Prior, arrays: OfferArrays, gamma: float, last: int) -> Plain:
     """Run over every state; the accepted menus are those of the upper bound, for both bounds."""
     result = Plain()
@@ -83,8 +98,8 @@ def plainly(prior: Prior, arrays: OfferArrays, gamma: float, last: int) -> Plain
     for j in range(last + 1):
         p = mean_of(prior, last, j)
         known = sum(w * max(g, 0.0) for g, w in zip(gains(p), arrays.share, strict=True))
-        extra = plain_gain(prior, last, j, arrays)
-        if gamma / (1 - gamma) * extra * 1.0001 + max(gains(p)) < 0 and p < arrays.kink[0]:
+        extra = plain_free_gain(prior, last, j, arrays, gamma)
+        if extra / (1 - gamma) * 1.0001 + max(gains(p)) < 0 and p < arrays.kink[0]:
             extra = 0.0
         result.low[last, j], result.high[last, j] = known / (1 - gamma), (known + extra) / (1 - gamma)
     for k in range(last - 1, -1, -1):
@@ -210,6 +225,92 @@ def test_a_bound_of_what_knowing_adds(prior: Prior, k: int, j: int) -> None:
     assert exact - 1e-9 <= bound <= 1.6 * exact + 0.02
     assert bound == pytest.approx(plain_gain(prior, k, j, arrays), rel=1e-9)
     assert math.isfinite(bound)
+
+
+def test_a_prior_far_above_every_kink_has_bounds() -> None:
+    """The last row has no state where learning adds anything, and the prior has bounds all the same."""
+    prior = Belief(60, 57)
+    for ahead in (1, 5, 6):
+        solution = solve_offers(prior, MENUS, 0.3, 1, 1e-7, look_ahead=ahead)
+        always = MENUS.profit_if_known(prior.mean) / 0.7
+        assert solution.rows[0].tolist() == [0, 0, 1]
+        assert solution.states >= 1
+        assert solution.value.lower <= always < solution.value.upper < always + 1e-7
+        assert solution.label_value.lower == 0.0 < solution.label_value.upper < 1e-7
+
+
+def test_a_menu_that_never_pays_is_accepted_for_its_label() -> None:
+    """A charge makes a break-even of more than 1, so that the loss falls as p rises."""
+    offers = Offers([0.05, 1], [0.5, 0.9], [0.5, 0.5])
+    charges = [0.04, 0.0]
+    arrays = prepare(offers, charges)
+    assert arrays.cost.max() > 1.0
+    for prior in (Belief(2, 1.7), Belief(30, 25), DOUBTFUL):
+        exact = plainly(prior, arrays, 0.9, 150)
+        solution = solve_offers(prior, offers, 0.9, 4, 1e-6, charges=charges)
+        unit = offers.mean_amount
+        assert solution.value.lower <= exact.high[0, 0] * unit + 1e-12
+        assert solution.value.upper >= exact.low[0, 0] * unit - 1e-12
+        for k in range(4):
+            first, position, count = solution.rows[k].tolist()
+            for j in range(first, first + count):
+                low, high = solution.table[:, position + j - first]
+                assert low <= exact.label_high[k, j] * unit + 1e-12
+                assert high >= exact.label_low[k, j] * unit - 1e-12
+
+
+def free_gain_by_arrivals(prior: Prior, k: int, j: int, arrays: OfferArrays, gamma: float) -> float:
+    """What free labels add, by the chances of every number of successes among the next labels."""
+    chances = {j: 1.0}
+    total, weight, t = 0.0, 1.0 - gamma, 0
+
+    def known(k: int, j: int) -> float:
+        mean = mean_of(prior, k, j)
+        return math.fsum(b * max(mean - at, 0.0) for at, b in zip(arrays.kink, arrays.slope, strict=True))
+
+    while weight > 1e-13:
+        total += weight * math.fsum(chance * known(k + t, i) for i, chance in chances.items())
+        later: dict[int, float] = {}
+        for i, chance in chances.items():
+            mean = mean_of(prior, k + t, i)
+            later[i + 1] = later.get(i + 1, 0.0) + chance * mean
+            later[i] = later.get(i, 0.0) + chance * (1.0 - mean)
+        chances, weight, t = later, weight * gamma, t + 1
+    return total - known(k, j)
+
+
+@pytest.mark.parametrize("prior", [Belief(2, 1), Belief(9, 7.5), DOUBTFUL])
+@pytest.mark.parametrize("gamma", [0.3, 0.8])
+def test_a_bound_of_what_free_labels_add(prior: Prior, gamma: float) -> None:
+    """Against the sum over arrivals: a bound, less than that of knowing p, and not far above."""
+    arrays = prepare(MENUS)
+    mixture, log_start, _ = components(prior)
+    rates = decay_rates(gamma, arrays.kink)
+    for k, j in ((0, 0), (5, 1), (12, 9), (40, 12), (40, 36)):
+        exact = free_gain_by_arrivals(prior, k, j, arrays, gamma)
+        bound = free_label_gain(k, j, mixture, log_start, arrays.kink, arrays.slope, gamma / (1 - gamma), rates)
+        assert exact - 1e-12 <= bound
+        assert bound <= 1.0001 * known_gain(k, j, mixture, log_start, arrays.kink, arrays.slope)
+        if isinstance(prior, Belief):  # A mixture is bounded as if the component were known.
+            assert bound <= 3.0 * exact + 0.03 / (prior.n + k)
+        assert bound == pytest.approx(plain_free_gain(prior, k, j, arrays, gamma), rel=1e-9, abs=1e-14)
+
+
+def test_what_free_labels_add_falls_exponentially_away_from_a_kink() -> None:
+    gamma, at = 0.9, 0.6
+    arrays = prepare(Offers([1], [at]))
+    rates = decay_rates(gamma, arrays.kink)
+    for side, rate in ((at, rates[0, 0]), (1 - at, rates[1, 0])):
+        # The exponential is a supermartingale, and nearly a martingale.
+        mean = gamma * (side * math.exp(-rate * (1 - side)) + (1 - side) * math.exp(rate * side))
+        assert 0.98 < mean <= 1.0
+    for j in (140, 150, 160, 170, 190, 210, 220, 230):
+        exact = free_gain_by_arrivals(Belief(2, 1), 300, j, arrays, gamma)
+        mixture, log_start, _ = components(Belief(2, 1))
+        bound = free_label_gain(300, j, mixture, log_start, arrays.kink, arrays.slope, 9.0, rates)
+        assert exact - 1e-13 <= bound
+        distance = abs((j + 1) - at * 302)
+        assert bound <= 0.05 * math.exp(-min(rates[:, 0]) * distance) + 1e-15
 
 
 def late_plainly(

@@ -39,7 +39,8 @@ from lenience.core.errors import TooLargeError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.protocols import UNKNOWN, PendingPolicy
 from lenience.solvers.delayed.plan import DelayedProblem, clairvoyant
-from lenience.solvers.offers.band import component_weights, known_gain, write_means
+from lenience.solvers.offers.learning_gain import known_gain
+from lenience.solvers.offers.posterior_means import component_weights, write_means
 from lenience.solvers.offers.solve import components
 from lenience.solvers.stopping.band import put_above, strike_distance
 

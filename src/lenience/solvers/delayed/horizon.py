@@ -69,7 +69,7 @@ def means_of(prior: Belief | MixtureBelief, rows: int) -> NDArray[np.float64]:
     >>> means_of(Belief(2, 1), 2)
     array([0.5       , 0.33333333, 0.66666667])
     """
-    from lenience.solvers.offers.band import write_means
+    from lenience.solvers.offers.posterior_means import write_means
     from lenience.solvers.offers.solve import components
 
     mixture, log_start, _ = components(prior)

@@ -23,15 +23,24 @@ successors' means adds to E X′: b (1 − p̂)(κ − down) if κ ≤ p̂, and 
 
 The enclosure.
 
-- The last row starts from 0 ≤ X ≤ Σ b_i E[(p − κ_i)⁺] − φ(p̂), the value of knowing nothing more and of knowing p.
+- The last row starts from 0 ≤ X ≤ X_free. The first is the value of knowing nothing more. The second is that of a free
+  label from every arrival (:mod:`lenience.solvers.offers.learning_gain`), which is never worth less than the labels of
+  those who are accepted.
 - X rises with R, so the recursion carries both bounds. Both sides use the set A that is consistent on the upper side.
   The two bounds then close by the factor h d/(1 + h d) ≤ γ a row.
 - Along a run of states with the same A and no kink, −g_k is linear in p̂. I between the largest over A and the smallest
   over the rest proves A. Usually these are the losses of two menus all along the run. Otherwise the largest is convex
   and the smallest is concave, so chords between the ends of the run are on the safe side.
 - A state where no menu is accepted and whose successors have X = 0 has X = 0. So the lower edge falls by at most one
-  state a row. Above the upper edge, X is at most what one who knows p would gain. Above all kinks that is Σ b_i E(κ_i −
-  p)⁺, which falls if there is a failure less or a success more. So a bound at a state holds in the rows before it too.
+  state a row.
+- Let ℓ be the line that φ is above all kinks, and Y = (1 − γ)V − ℓ(p̂). So X ≤ Y everywhere, and X = Y above all kinks.
+  Suppose that every menu pays if p = 1. Measured from ℓ, the reward of every decision then falls with p̂, because no
+  offer that is the best of its menu anywhere has a larger amount than the one that is best at p = 1. A state with more
+  successes and fewer failures has a larger p̂. It can be simulated from one with fewer and more: turn a failure into a
+  success with the probability that makes up for the smaller p̂, and act as it would. This earns no less, so Y falls
+  with successes and rises with failures. So the bound of a state that is dropped at the top holds above it, in its row
+  and in those before it. If a menu never pays (its charge is too large), the same holds for X_free instead, where
+  nobody is accepted for the label.
 - Every row multiplies by 1 ± ``MARGIN``, which is more than its roundings, and Z and p̂ have absolute margins.
 
 The prior is a mixture of Beta distributions (one component for an ordinary prior). Only the mean p̂ of each state
@@ -40,291 +49,25 @@ depends on that.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
-from lenience.solvers.stopping.band import put_above
+from lenience.solvers.offers.accepted_sets import (
+    FACTS,
+    best_offers,
+    chords,
+    consistent_set,
+    describe_set,
+    is_undecided,
+    keep_sets,
+)
+from lenience.solvers.offers.learning_gain import decay_rates, free_label_gain
+from lenience.solvers.offers.posterior_means import write_means
 
 MARGIN = 4e-15  # relative, a row: more than 16 roundings of 2⁻⁵³
-FACTS = 12  # of a set of accepted menus
-TRIM = 4  # rows between attempts to drop states at the top, and how many states are dropped at once
-BLOCK = 16  # Loops over a run go on to a multiple of this, because what is left over would be slow.
-
-
-@compiled
-def known_gain(
-    k: int,
-    j: int,
-    mixture: NDArray[np.float64],
-    log_start: NDArray[np.float64],
-    kink: NDArray[np.float64],
-    slope: NDArray[np.float64],
-) -> float:
-    """Bound from above what knowing p adds: Σ b E(p − κ)⁺ − φ(p̂), at the state of k labels and j successes."""
-    count = mixture.shape[0]
-    total = 0.0
-    if count == 1:
-        n = mixture[0, 1] + mixture[0, 2] + k
-        mean = (mixture[0, 1] + j) / n
-        variance = mean * (1.0 - mean) / (n + 1.0)
-        for m in range(kink.size):
-            total += slope[m] * put_above(abs(kink[m] - mean), n, variance)
-        return total * (1.0 + 1e-12)
-    weights = np.empty(count)
-    component_weights(k, j, mixture, log_start, weights)
-    mean = 0.0
-    for i in range(count):
-        mean += weights[i] * (mixture[i, 1] + j) / (mixture[i, 1] + mixture[i, 2] + k)
-    for m in range(kink.size):
-        gain = 0.0
-        for i in range(count):
-            n = mixture[i, 1] + mixture[i, 2] + k
-            own = (mixture[i, 1] + j) / n
-            below = kink[m] - own
-            gain += weights[i] * (put_above(abs(below), n, own * (1.0 - own) / (n + 1.0)) + max(below, 0.0))
-        total += slope[m] * (max(gain - max(kink[m] - mean, 0.0), 0.0) + 1e-15)
-    return total * (1.0 + 1e-12)
-
-
-@compiled
-def component_weights(
-    k: int, j: int, mixture: NDArray[np.float64], log_start: NDArray[np.float64], weights: NDArray[np.float64]
-) -> None:
-    """Write the posterior weights of the mixture's components after k labels, j of them successes."""
-    count = mixture.shape[0]
-    if count == 1:
-        weights[0] = 1.0
-        return
-    largest = -math.inf
-    for i in range(count):
-        a = mixture[i, 1] + j
-        b = mixture[i, 2] + (k - j)
-        weights[i] = log_start[i] + math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-        largest = max(largest, weights[i])
-    total = 0.0
-    for i in range(count):
-        weights[i] = math.exp(weights[i] - largest)
-        total += weights[i]
-    for i in range(count):
-        weights[i] /= total
-
-
-@compiled
-def write_means(
-    k: int,
-    first: int,
-    last: int,
-    mixture: NDArray[np.float64],
-    log_start: NDArray[np.float64],
-    index: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    rest: NDArray[np.float64],
-) -> None:
-    """Write p̂ and 1 − p̂ of the states ``first`` to ``last`` of row k. ``index[j]`` is j as a floating-point number."""
-    count = mixture.shape[0]
-    if count == 1:
-        s0 = mixture[0, 1]
-        f0 = mixture[0, 2]
-        inverse = 1.0 / (s0 + f0 + k)
-        top = float(k)
-        for i in range(np.uint64(first), np.uint64(last + 1)):
-            mean[i] = (s0 + index[i]) * inverse
-            rest[i] = (f0 + (top - index[i])) * inverse
-        return
-    weights = np.empty(count)
-    for j in range(first, last + 1):
-        if j % 64 == 0 or j == first:
-            component_weights(k, j, mixture, log_start, weights)
-        else:
-            # One success more and one failure less multiplies each weight by (a + j − 1)/(b + k − j).
-            total = 0.0
-            for i in range(count):
-                weights[i] *= (mixture[i, 1] + (j - 1)) / (mixture[i, 2] + (k - j))
-                total += weights[i]
-            for i in range(count):
-                weights[i] /= total
-        up = 0.0
-        down = 0.0
-        for i in range(count):
-            n = mixture[i, 1] + mixture[i, 2] + k
-            up += weights[i] * ((mixture[i, 1] + j) / n)
-            down += weights[i] * ((mixture[i, 2] + (k - j)) / n)
-        mean[j] = up
-        rest[j] = down
-
-
-@compiled
-def best_offers(
-    p: float,
-    amount: NDArray[np.float64],
-    cost: NDArray[np.float64],
-    start: NDArray[np.int64],
-    gain: NDArray[np.float64],
-    choice: NDArray[np.int64],
-) -> None:
-    """Write each menu's largest expected gain at p, and the offer that has it."""
-    for m in range(start.size - 1):
-        best = start[m]
-        top = amount[best] * (p - cost[best])
-        for o in range(start[m] + 1, start[m + 1]):
-            value = amount[o] * (p - cost[o])
-            if value > top:
-                top = value
-                best = o
-        gain[m] = top
-        choice[m] = best
-
-
-@compiled
-def consistent_set(
-    gain: NDArray[np.float64],
-    share: NDArray[np.float64],
-    h: float,
-    worth: float,
-    label: float,
-    sets: NDArray[np.bool_],
-    line: int,
-) -> None:
-    """Find the consistent set A where R = ``worth``, by Newton's method from any ``label``; mark it in ``sets[line]``.
-
-    After the first step the labels fall, so the sets are nested and soon equal.
-    """
-    for _ in range(gain.size + 2):
-        d = 0.0
-        loss = 0.0
-        least = -math.inf
-        most = math.inf
-        for m in range(gain.size):
-            sets[line, m] = gain[m] + label > 0.0
-            if sets[line, m]:
-                d += share[m]
-                loss += share[m] * max(-gain[m], 0.0)
-                least = max(least, -gain[m])
-            else:
-                most = min(most, -gain[m])
-        label = h * (worth + loss) / (1.0 + h * d)
-        if least < label <= most:
-            break
-
-
-@compiled
-def chords(
-    p: float,
-    q: float,
-    amount: NDArray[np.float64],
-    cost: NDArray[np.float64],
-    choice: NDArray[np.int64],
-    sets: NDArray[np.bool_],
-    line: int,
-) -> tuple[float, float, float, float]:
-    """Return the chords between the means p and q of a set's largest accepted and smallest rejected loss.
-
-    Each is l0 − l1 p̂, as l0 and l1. The first is convex and the second is concave, so they are on the safe side.
-    """
-    least = -1.0
-    least_end = -1.0
-    most = math.inf
-    most_end = math.inf
-    for m in range(choice.size):
-        # Selections instead of branches: which menus are accepted is hard to predict.
-        inside = sets[line, m]
-        a = amount[choice[m]]
-        c = cost[choice[m]]
-        loss = a * (c - p)
-        loss_end = a * (c - q)
-        lower = loss if inside else -1.0
-        least = lower if lower > least else least
-        lower = loss_end if inside else -1.0
-        least_end = lower if lower > least_end else least_end
-        upper = math.inf if inside else loss
-        most = upper if upper < most else most
-        upper = math.inf if inside else loss_end
-        most_end = upper if upper < most_end else most_end
-    least_slope = 0.0
-    most_slope = 0.0
-    if q > p:
-        least_slope = (least - least_end) / (q - p)
-        if most < math.inf:
-            most_slope = (most - most_end) / (q - p)
-    return least + least_slope * p, least_slope, most + most_slope * p, most_slope
-
-
-@compiled
-def describe_set(
-    p: float,
-    h: float,
-    breaks: NDArray[np.float64],
-    next_break: int,
-    amount: NDArray[np.float64],
-    cost: NDArray[np.float64],
-    share: NDArray[np.float64],
-    choice: NDArray[np.int64],
-    sets: NDArray[np.bool_],
-    facts: NDArray[np.float64],
-    line: int,
-) -> None:
-    """Write what a set of accepted menus means around the mean p, which is below the break ``next_break``.
-
-    The ``FACTS``: its share d; its expected loss Z = z0 − z1 p̂ as z0 and z1; the factors of R and of Z in X, and that
-    of R + Z in I; the largest loss that is accepted as l0 − l1 p̂, and the smallest that is not as u0 − u1 p̂; and from
-    which to which mean these are the largest and the smallest.
-    """
-    d = 0.0
-    z0 = 0.0
-    z1 = 0.0
-    least = -1.0
-    most = math.inf
-    first = -1
-    other = -1
-    for m in range(share.size):
-        a = amount[choice[m]]
-        c = cost[choice[m]]
-        loss = a * (c - p)
-        if sets[line, m]:
-            d += share[m]
-            if loss > 0.0:
-                z0 += share[m] * a * c
-                z1 += share[m] * a
-                if loss > least:
-                    least = loss
-                    first = m
-        elif loss < most:
-            most = loss
-            other = m
-    low = breaks[next_break - 1] if next_break > 0 else -1.0
-    high = breaks[next_break] if next_break < breaks.size else 2.0
-    for m in range(share.size):
-        a = amount[choice[m]]
-        c = cost[choice[m]]
-        inside = sets[line, m]
-        if inside and c <= p:
-            continue  # It gains, and does so up to the next break.
-        rival = first if inside else other
-        b = amount[choice[rival]]
-        if a == b:
-            continue
-        at = (a * c - b * cost[choice[rival]]) / (a - b)
-        # A steeper loss is the larger one to the left of where both are equal, and the smaller one to the right. Where
-        # they are equal at p, rounding may put ``at`` on either side.
-        if (a < b) == inside:
-            high = min(high, max(at, p))
-        else:
-            low = max(low, min(at, p))
-    facts[line, 0] = d
-    facts[line, 1] = z0
-    facts[line, 2] = z1
-    facts[line, 3] = h * d / (1.0 + h * d)
-    facts[line, 4] = 1.0 / (1.0 + h * d)
-    facts[line, 5] = h / (1.0 + h * d)
-    facts[line, 6] = -1.0 if first < 0 else amount[choice[first]] * cost[choice[first]]
-    facts[line, 7] = 0.0 if first < 0 else amount[choice[first]]
-    facts[line, 8] = math.inf if other < 0 else amount[choice[other]] * cost[choice[other]]
-    facts[line, 9] = 0.0 if other < 0 else amount[choice[other]]
-    facts[line, 10] = low
-    facts[line, 11] = high
+SHORT = 4  # Runs of at most this many states are computed state by state. Most runs have one or two states.
+BLOCK = 16  # Loops over longer runs go on to a multiple of this, because what is left over would be slow.
 
 
 @compiled
@@ -368,14 +111,19 @@ def solve_offer_band(
     menus = share.size
     h = gamma / (1.0 - gamma)
     total = 0.0
+    all_pay = True  # whether every menu has an offer that pays if p = 1
     for m in range(menus):
         largest = 0.0
+        pays = False
         for o in range(start[m], start[m + 1]):
             largest = max(largest, amount[o] * max(cost[o], 1.0))
+            pays = pays or cost[o] < 1.0
         total += share[m] * largest
+        all_pay = all_pay and pays
     loss_margin = 4e-15 * total
     kink_margin = 1e-15 + 2.0 * mean_error
     mean_margin = 2e-15 + mean_error
+    least_kept = max(drop, 2.0 * loss_margin)  # Rounding alone keeps an upper bound of X at the loss margin.
     more = 1.0 + MARGIN
     less = 1.0 - MARGIN
     one = np.uint64(1)  # unsigned offsets: without them the loops are not vectorised
@@ -425,24 +173,28 @@ def solve_offer_band(
         x_next[:] = scale
         y_next[:] = -spare
     top_kink = kink[kink.size - 1]
+    rates = decay_rates(gamma, kink)
     first_above = np.searchsorted(scale[: last + 1], kink[0])
     bottom = 0
     for j in range(first_above - 1, -1, -1):
         best_offers(scale[j], amount, cost, start, gain, choices[0].copy())
         # R is at most the gain of knowing p, because that gain is a martingale.
-        if h * known_gain(last, j, mixture, log_start, kink, slope) * 1.0001 + np.max(gain) < 0.0:
+        if (
+            free_label_gain(last, j, mixture, log_start, kink, slope, h, rates) * (1.0 + h) * 1.0001 + np.max(gain)
+            < 0.0
+        ):
             bottom = j + 1
             break
     top = last
     edge = 0.0  # what knowing p gains at most at the state above the top, in this row and in those before it
     for j in range(max(first_above, bottom), last + 1):
-        if scale[j] > top_kink:
-            edge = known_gain(last, j, mixture, log_start, kink, slope)
+        if scale[j] > top_kink + kink_margin:
+            edge = free_label_gain(last, j, mixture, log_start, kink, slope, h, rates)
             if edge < drop:
-                top = j - 1
+                top = max(j - 1, bottom)  # at least one state, so that there are bounds at the prior
                 break
     for j in range(bottom, top + 1):
-        high_next[j] = known_gain(last, j, mixture, log_start, kink, slope)
+        high_next[j] = free_label_gain(last, j, mixture, log_start, kink, slope, h, rates)
 
     kink_at = np.zeros(kink.size, dtype=np.int64)
     break_at = np.zeros(breaks.size, dtype=np.int64)
@@ -497,18 +249,7 @@ def solve_offer_band(
         lower_mean = s * lower - mean_margin
         lower_rest = (f + t) * lower - mean_margin
         if used > lines - most_runs:
-            # Keep only the sets of the row below.
-            kept_sets = np.zeros((runs_next, menus), dtype=np.bool_)
-            kept_facts = np.zeros((runs_next, FACTS))
-            for i in range(runs_next):
-                kept_sets[i] = sets[run_sets_next[i]]
-                kept_facts[i] = facts[run_sets_next[i]]
-            used = 1
-            for i in range(runs_next):
-                sets[used] = kept_sets[i]
-                facts[used] = kept_facts[i]
-                run_sets_next[i] = used
-                used += 1
+            used = keep_sets(sets, facts, run_sets_next, runs_next)
 
         # The kinks between the means of two successors.
         for i in range(kink.size):
@@ -544,7 +285,7 @@ def solve_offer_band(
         next_break = 0
         next_run = 0
         runs = 0
-        guess = 0.0
+        before = 0  # the set of the run that ends before state j
         alive = end + 1  # the first state where something is accepted
         while j <= end:
             p = (s + x[j]) * inverse
@@ -584,6 +325,7 @@ def solve_offer_band(
                     gain[m] = amount[choice[m]] * (p - cost[choice[m]])
                 line = min(used, lines - 1)
                 used = line + 1
+                guess = facts[before, 5] * (worth + (facts[before, 1] - facts[before, 2] * p))
                 consistent_set(gain, share, h, worth, guess, sets, line)
                 describe_set(p, h, breaks, next_break, amount, cost, share, choice, sets, facts, line)
             if facts[line, 0] == 0.0:
@@ -610,84 +352,109 @@ def solve_offer_band(
             q = (s + x[until]) * inverse
             if q > facts[line, 11]:
                 l0, l1, u0, u1 = chords(p, q, amount, cost, choice, sets, line)
-            # The states after ``until`` are computed again with their own set. Two loops, because the compiler does not
-            # vectorise one with more arrays.
-            first = np.uint64(j)
-            beyond = np.uint64(j + ((until - j) // BLOCK + 1) * BLOCK)
-            final = x[until]
-            # Z, and with it all that is computed, is affine in x.
-            zx = z1 * inverse
-            zc = z0 - zx * s
-            tx = loss_factor * zx
-            tc = -loss_factor * (zc + loss_margin)
-            for i in range(first, beyond):
-                worth_low = (lower_mean + lower * x[i]) * low_next[i + one]
-                worth_low += (lower_rest - lower * y[i]) * low_next[i] + kink_low[i]
-                low[i] = max(factor * worth_low + (tc + tx * x[i]), 0.0)
-            tc = -loss_factor * (zc - loss_margin)
-            px = l1 * inverse - label_factor * zx
-            pc = label_factor * zc - l0 + l1 * inverse * s
-            qx = u1 * inverse - label_factor * zx
-            qc = label_factor * zc - u0 + u1 * inverse * s
-            violations = np.int64(0)
-            for i in range(first, beyond):
-                worth = (upper_mean + upper * x[i]) * high_next[i + one]
-                worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
-                high[i] = factor * worth + (tc + tx * x[i])
-                outside = (label_factor * worth + (pc + px * x[i]) < 0.0) | (
-                    label_factor * worth + (qc + qx * x[i]) > 0.0
-                )
-                violations += np.int64(outside & (x[i] <= final))
-            if violations > 0:
-                # Another set suits the last state (a run ends where it ended in the row below, or one state before), or
-                # more. Keep the states before the first of these; state j itself is consistent.
-                i = until
-                mean = (s + x[i]) * inverse
-                up = upper_mean + upper * x[i]
-                worth = worth_at(i, up, upper_rest - upper * y[i], high_next, kink_high)
-                label = label_factor * (worth + (z0 - z1 * mean))
-                if violations > 1 or l0 - l1 * mean <= label <= u0 - u1 * mean:
-                    i = j + 1
-                    while i < until:
-                        mean = (s + x[i]) * inverse
-                        up = upper_mean + upper * x[i]
-                        worth = worth_at(i, up, upper_rest - upper * y[i], high_next, kink_high)
-                        label = label_factor * (worth + (z0 - z1 * mean))
-                        if label < l0 - l1 * mean or label > u0 - u1 * mean:
-                            break
-                        i += 1
-                until = max(i, j + 1) - 1
-            if stored:
+            if until - j < SHORT:
+                # At state j itself R is known and the set is consistent.
+                i = j
+                mean = p
+                while True:
+                    loss = z0 - z1 * mean
+                    worth_low = worth_at(i, lower_mean + lower * x[i], lower_rest - lower * y[i], low_next, kink_low)
+                    high[i] = factor * worth - loss_factor * (loss - loss_margin)
+                    low[i] = max(factor * worth_low - loss_factor * (loss + loss_margin), 0.0)
+                    if stored:
+                        label_high[i] = label_factor * (worth + (loss + loss_margin)) * more
+                        least = label_factor * (worth + (loss - loss_margin)) * less
+                        label_low[i] = max(least - h * (worth - worth_low) * more, 0.0)
+                        widest = max(widest, high[i] - low[i])
+                        if label_low[i] <= l0 - l1 * mean or label_high[i] > u0 - u1 * mean:
+                            undecided += is_undecided(mean, label_low[i], label_high[i], amount, cost, choice)
+                    if i == until:
+                        break
+                    mean = (s + x[i + 1]) * inverse
+                    worth = worth_at(
+                        i + 1, upper_mean + upper * x[i + 1], upper_rest - upper * y[i + 1], high_next, kink_high
+                    )
+                    label = label_factor * (worth + (z0 - z1 * mean))
+                    if label < l0 - l1 * mean or label > u0 - u1 * mean:
+                        until = i
+                        break
+                    i += 1
+            else:
+                # The states after ``until`` are computed again with their own set. Two loops, because the compiler does
+                # not vectorise one with more arrays.
+                first = np.uint64(j)
+                beyond = np.uint64(j + ((until - j) // BLOCK + 1) * BLOCK)
                 final = x[until]
+                # Z, and with it all that is computed, is affine in x.
+                zx = z1 * inverse
+                zc = z0 - zx * s
+                tx = loss_factor * zx
+                tc = -loss_factor * (zc + loss_margin)
                 for i in range(first, beyond):
-                    worth = (upper_mean + upper * x[i]) * high_next[i + one]
-                    worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
-                    label_high[i] = label_factor * (worth + (zc + loss_margin - zx * x[i])) * more
-                for i in range(first, beyond):
-                    worth = (upper_mean + upper * x[i]) * high_next[i + one]
-                    worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
                     worth_low = (lower_mean + lower * x[i]) * low_next[i + one]
                     worth_low += (lower_rest - lower * y[i]) * low_next[i] + kink_low[i]
-                    # I does not rise by more than h for each unit of R.
-                    least = label_factor * (worth + (zc - loss_margin - zx * x[i])) * less
-                    label_low[i] = max(least - h * (worth - worth_low) * more, 0.0)
-                close = np.int64(0)
-                wide = np.int64(0)
+                    low[i] = max(factor * worth_low + (tc + tx * x[i]), 0.0)
+                tc = -loss_factor * (zc - loss_margin)
+                px = l1 * inverse - label_factor * zx
+                pc = label_factor * zc - l0 + l1 * inverse * s
+                qx = u1 * inverse - label_factor * zx
+                qc = label_factor * zc - u0 + u1 * inverse * s
+                violations = np.int64(0)
                 for i in range(first, beyond):
+                    worth = (upper_mean + upper * x[i]) * high_next[i + one]
+                    worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
+                    high[i] = factor * worth + (tc + tx * x[i])
+                    outside = (label_factor * worth + (pc + px * x[i]) < 0.0) | (
+                        label_factor * worth + (qc + qx * x[i]) > 0.0
+                    )
+                    violations += np.int64(outside & (x[i] <= final))
+                if violations > 0:
+                    # Another set suits the last state (a run ends where it ended in the row below, or one state
+                    # before), or more. Keep the states before the first of these; state j itself is consistent.
+                    i = until
                     mean = (s + x[i]) * inverse
-                    near = (label_low[i] <= l0 - l1 * mean) | (label_high[i] > u0 - u1 * mean)
-                    close += np.int64(near & (x[i] <= final))
-                    wide += np.int64((high[i] - low[i] > widest) & (x[i] <= final))
-                if wide > 0:
-                    for i in range(j, until + 1):
-                        widest = max(widest, high[i] - low[i])
-                if close > 0:
-                    for i in range(j, until + 1):
-                        for m in range(menus):
-                            best = amount[choice[m]] * ((s + x[i]) * inverse - cost[choice[m]])
-                            if best + label_high[i] > 0.0 and best + label_low[i] <= 0.0:
-                                undecided += 1
+                    up = upper_mean + upper * x[i]
+                    worth = worth_at(i, up, upper_rest - upper * y[i], high_next, kink_high)
+                    label = label_factor * (worth + (z0 - z1 * mean))
+                    if violations > 1 or l0 - l1 * mean <= label <= u0 - u1 * mean:
+                        i = j + 1
+                        while i < until:
+                            mean = (s + x[i]) * inverse
+                            up = upper_mean + upper * x[i]
+                            worth = worth_at(i, up, upper_rest - upper * y[i], high_next, kink_high)
+                            label = label_factor * (worth + (z0 - z1 * mean))
+                            if label < l0 - l1 * mean or label > u0 - u1 * mean:
                                 break
+                            i += 1
+                    until = max(i, j + 1) - 1
+                if stored:
+                    final = x[until]
+                    for i in range(first, beyond):
+                        worth = (upper_mean + upper * x[i]) * high_next[i + one]
+                        worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
+                        label_high[i] = label_factor * (worth + (zc + loss_margin - zx * x[i])) * more
+                    for i in range(first, beyond):
+                        worth = (upper_mean + upper * x[i]) * high_next[i + one]
+                        worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
+                        worth_low = (lower_mean + lower * x[i]) * low_next[i + one]
+                        worth_low += (lower_rest - lower * y[i]) * low_next[i] + kink_low[i]
+                        # I does not rise by more than h for each unit of R.
+                        least = label_factor * (worth + (zc - loss_margin - zx * x[i])) * less
+                        label_low[i] = max(least - h * (worth - worth_low) * more, 0.0)
+                    close = np.int64(0)
+                    wide = np.int64(0)
+                    for i in range(first, beyond):
+                        mean = (s + x[i]) * inverse
+                        near = (label_low[i] <= l0 - l1 * mean) | (label_high[i] > u0 - u1 * mean)
+                        close += np.int64(near & (x[i] <= final))
+                        wide += np.int64((high[i] - low[i] > widest) & (x[i] <= final))
+                    if wide > 0:
+                        for i in range(j, until + 1):
+                            widest = max(widest, high[i] - low[i])
+                    if close > 0:
+                        for i in range(j, until + 1):
+                            mean = (s + x[i]) * inverse
+                            undecided += is_undecided(mean, label_low[i], label_high[i], amount, cost, choice)
             same = runs > 0 and not crossed and facts[run_sets[runs - 1], 0] == facts[line, 0]
             if same:
                 for m in range(menus):
@@ -700,10 +467,7 @@ def solve_offer_band(
                 runs += 1
             if next_run < runs_next and until >= run_ends_next[next_run] - 1:
                 next_run += 1
-            mean = (s + x[until]) * inverse
-            up = upper_mean + upper * x[until]
-            worth = worth_at(until, up, upper_rest - upper * y[until], high_next, kink_high)
-            guess = label_factor * (worth + (z0 - z1 * mean))
+            before = line
             states += until - j + 1
             j = until + 1
         if stored:
@@ -715,9 +479,13 @@ def solve_offer_band(
                 larger = np.empty((2, 2 * (filled + count)))
                 larger[:, :filled] = table[:, :filled]
                 table = larger
-            for i in range(count):
-                table[0, filled + i] = label_low[begin + i] * unit
-                table[1, filled + i] = label_high[begin + i] * unit
+            lowest = table[0, filled : filled + count]
+            highest = table[1, filled : filled + count]
+            shift = np.uint64(begin)
+            for i in range(np.uint64(0), np.uint64(count)):
+                lowest[i] = label_low[i + shift] * unit
+            for i in range(np.uint64(0), np.uint64(count)):
+                highest[i] = label_high[i + shift] * unit
             filled += count
         for i in range(kink.size):
             for j in range(max(kink_at[i] - 1, 0), kink_at[i] + 2):
@@ -733,15 +501,13 @@ def solve_offer_band(
         runs_next = runs
         bottom = alive
         top = end
-        if k % TRIM == 0:
-            # With j successes and fewer failures p is larger, and with more successes too. So above all kinks the gain
-            # of knowing p falls from row to row, and from state to state.
-            while top - TRIM > bottom + 2 and (s + x_next[top - TRIM + 1]) * inverse_next > top_kink:
-                above_top = known_gain(k, top - TRIM + 1, mixture, log_start, kink, slope)
-                if above_top >= drop:
-                    break
-                edge = above_top
-                top -= TRIM
+        # Drop states at the top: above all kinks the bound of a state holds above it too.
+        while top > bottom + 2 and (s + x_next[top]) * inverse_next > top_kink + kink_margin:
+            most = high_next[top] if all_pay else free_label_gain(k, top, mixture, log_start, kink, slope, h, rates)
+            if most >= least_kept:
+                break
+            edge = most
+            top -= 1
     if bottom > 0:
         return 0.0, 0.0, widest, undecided, states, index, table[:, :filled]
     return low_next[0], high_next[0], widest, undecided, states, index, table[:, :filled]

@@ -47,7 +47,7 @@ from lenience.solvers.delayed.blocks import (
     rule_of_block,
 )
 from lenience.solvers.delayed.estimate import parabola
-from lenience.solvers.offers.band import best_offers
+from lenience.solvers.offers.accepted_sets import best_offers
 from lenience.solvers.offers.solve import OfferArrays, prepare
 
 # ε and the number of nodes of y: the first pair that fits MOST_STATES.

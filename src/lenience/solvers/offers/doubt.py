@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from lenience.core.belief import Belief
 from lenience.core.compiled import compiled
 from lenience.core.mixture_belief import MixtureBelief
-from lenience.solvers.offers.band import write_means
+from lenience.solvers.offers.posterior_means import write_means
 from lenience.solvers.offers.solve import components
 
 

@@ -39,7 +39,9 @@ from lenience.core.compiled import compiled
 from lenience.core.errors import TooLargeError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
-from lenience.solvers.offers.band import best_offers, known_gain, write_means
+from lenience.solvers.offers.accepted_sets import best_offers
+from lenience.solvers.offers.learning_gain import known_gain
+from lenience.solvers.offers.posterior_means import write_means
 from lenience.solvers.offers.solve import OfferArrays, components, prepare
 from lenience.solvers.stopping.solve import progress
 

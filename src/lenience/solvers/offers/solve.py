@@ -17,7 +17,8 @@ from lenience.core.bounds import Bounds
 from lenience.core.errors import TooLargeError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
-from lenience.solvers.offers.band import MARGIN, known_gain, solve_offer_band
+from lenience.solvers.offers.band import MARGIN, solve_offer_band
+from lenience.solvers.offers.learning_gain import known_gain
 from lenience.solvers.stopping.solve import check_size, progress
 
 SECONDS_A_STATE = 2e-9  # on one core
@@ -233,14 +234,17 @@ def _guess_look_ahead(arrays: OfferArrays, n: float, discount: float, target: fl
     if discount == 0.0:
         return 1
     rate = -math.log(discount)
-    rows = 3.0 / rate
+    h = discount / (1.0 - discount)
     distance = np.abs(arrays.kink[:, None] - arrays.kink)
+    exponent = 3.0  # The bounds close by the factor exp(−exponent).
     for _ in range(3):
-        deviation = np.sqrt(arrays.kink * (1.0 - arrays.kink) / (n + rows))[:, None]
+        size = n + exponent / rate
+        deviation = np.sqrt(arrays.kink * (1.0 - arrays.kink) / size * (h / (size + h)))[:, None]
         gain = float((0.5 * (np.hypot(deviation, distance) - distance) @ arrays.slope).max())
-        rows = math.log(max(gain / (target * (1.0 - discount)), 2.0)) / rate
-    usual = max(-math.log(target) - 2.0, 3.0) / rate  # what was enough in all cases tried; the enclosure checks it
-    return math.ceil(min(rows, usual)) + 2
+        exponent = math.log(max(gain / (target * (1.0 - discount)), 2.0))
+        # The last row's bounds differ within a few states of a kink only, and that difference diffuses.
+        exponent = max(exponent - 0.5 * math.log(math.pi * exponent), 1.0) if exponent > 1.0 else exponent
+    return math.ceil(exponent / rate) + 2
 
 
 def _states(arrays: OfferArrays, n: float, last: int, drop: float) -> float:

@@ -296,6 +296,7 @@ TARGETS = (
         SEGMENTS + "arrival_counts.py",
         ("tests/segments/test_segments.py",),
     ),
+    Target(SEGMENTS + "column_parts.py", ("tests/dashboard/wizard/test_same_policy.py",)),
     Target(SEGMENTS + "capacity.py", (CAPACITY, RANKING), skipped=EFFORT),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),
     Target(

@@ -121,7 +121,12 @@ def monitor_history(
 
 
 def monitor_columns(
-    source: object, columns: PastColumns, history: History, monitor: Sequence[str], connection: object = None
+    source: object,
+    columns: PastColumns,
+    history: History,
+    monitor: Sequence[str],
+    connection: object = None,
+    sheet: str | None = None,
 ) -> list[MonitoredGroups]:
     """Measure the fairness of past decisions that are counted already.
 
@@ -137,6 +142,8 @@ def monitor_columns(
         The columns of the attributes.
     connection : object, optional
         The database that holds the table.
+    sheet : str, optional
+        The sheet of an Excel file.
 
     Returns
     -------
@@ -147,7 +154,7 @@ def monitor_columns(
 
     results = []
     for attributes in attribute_sets(monitor):
-        counted = group_counts(source, columns, attributes, history, connection, JOINED)
+        counted = group_counts(source, columns, attributes, history, connection, JOINED, sheet)
         cells = {
             key: GroupCounts(each.arrivals, each.accepted, each.successes, each.labels - each.successes)
             for key, each in counted.items()

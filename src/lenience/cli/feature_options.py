@@ -17,6 +17,8 @@ OPTIONS = {
     "score_scale": "--score-scale",
     "lower_is_better": "--lower-is-better",
     "trust": "--trust",
+    "feature_ranges": "--feature-range",
+    "feature_units": "--feature-unit",
 }
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -25,11 +27,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def feature_options(command: Command) -> Command:
     """Add the options for models with features."""
     for option in (
-        click.option(
-            "--output",
-            type=click.Path(dir_okay=False),
-            help="Write the policy to this file, for the service and for export-sql.",
-        ),
         click.option(
             "--lower-is-better", is_flag=True, help="Say that fewer points are better; with --score-scale points."
         ),
@@ -40,6 +37,19 @@ def feature_options(command: Command) -> Command:
         ),
         click.option(
             "--trust", type=float, help=f"How many outcomes the score is worth, {TRUST:g} by default; with calibrated."
+        ),
+        click.option(
+            "--feature-unit",
+            "feature_units",
+            multiple=True,
+            help="The unit of a feature, e.g. income=EUR; may be repeated.",
+        ),
+        click.option(
+            "--feature-range",
+            "feature_ranges",
+            multiple=True,
+            help="The range of a feature, e.g. income=0:1000000 or age=18:; the service rejects other values; may be "
+            "repeated.",
         ),
         click.option(
             "--category",
@@ -63,7 +73,7 @@ def without_feature_options(options: dict[str, Any]) -> None:
     for name, option in OPTIONS.items():
         if options.pop(name):
             raise InputError.because("needs --model logistic or --model calibrated", option, code="conflicting_fields")
-    if not options["segment_columns"]:
+    if not options["segment_columns"] and not options["band_texts"]:
         raise InputError.because(
             "is missing", "--segment", code="missing",
             hint="Name the columns that make segments, or use --model logistic or calibrated.",

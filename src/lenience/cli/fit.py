@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from lenience.cli.feature_options import FEATURE_MODELS, feature_options, withou
 from lenience.cli.monitored import monitored_json, print_monitored
 from lenience.cli.options import bold, console, doubt_option, json_option, print_json, table, unit_of
 from lenience.cli.past import PastOptions, history_options, read_past_options
+from lenience.cli.policy_options import policy_options, read_settings
 from lenience.core.formatting import counted, even_percent, plural
 from lenience.core.money import Money
 from lenience.history.beliefs import MODELS
@@ -30,6 +32,7 @@ NARROW = 78  # columns: in a narrower window, numbers may wrap, so that names ha
 @click.command(short_help="Estimate success rates from past decisions, by segment or by features.")
 @partial(history_options, models=(*MODELS, *FEATURE_MODELS), segment_required=False)
 @feature_options
+@policy_options
 @economics_options(required=False)
 @doubt_option
 @json_option
@@ -46,6 +49,8 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
     Example:
       lenience fit loans.csv --segment region --accepted approved --outcome repaid
       lenience fit loans.csv --segment region --accepted approved --outcome repaid --monitor sex --monitor age_band
+      lenience fit loans.csv --score-bands score:5 --all-accepted --outcome repaid --gain 200 --loss 800 --currency $ \\
+        --arrivals 500 --discount-rate 0.1 --output policy.json
       lenience fit loans.parquet --segment region --segment grade --accepted approved --outcome repaid \\
         --time decided --maturity 365 --cost 0.8 --arrivals 500 --discount-rate 0.1 --label-delay 1
       lenience fit loans.csv --segment grade --accepted approved --outcome status --time decided \\
@@ -63,12 +68,16 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         fit_by_features(as_json, cost, money, **options)
         return
     without_feature_options(options)
-    output = options.pop("output")
+    settings, output = read_settings(options), options.pop("output")
     past = read_past_options(**options, cost=cost)
     if output is not None:
         from lenience.cli.policy_file import write_specification
 
-        write_specification(past, output, options["doubt"])
+        settings = msgspec.structs.replace(
+            settings, segment_costs=past.costs, doubt=options["doubt"], protected=past.protected,
+            monitored=options["monitor"],
+        )  # fmt: skip
+        write_specification(past, output, settings, money)
     starts = {}
     if past.segments is not None:
         from lenience.segments.starting import starts as find_starts
@@ -181,7 +190,8 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         _print_outset(past)
     print_monitored(past.monitored)
     if output is not None:
-        out.print(bold("Written:"), f" {output}, for lenience export-sql and for the service.", sep="")
+        out.print(bold("Written:"), f"{output}.")
+        out.print(f"Next: lenience check {shlex.quote(output)}")
 
 
 def _print_outset(past: PastOptions) -> None:

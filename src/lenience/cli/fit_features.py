@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import msgspec
@@ -10,6 +11,8 @@ from lenience.cli.feature_options import TRUST
 from lenience.cli.monitored import check_protected, monitored_json, print_monitored
 from lenience.cli.options import bold, console, print_json, table, unit_of
 from lenience.cli.past import problems_of
+from lenience.cli.past_texts import check_accepted, read_ranges, read_units
+from lenience.cli.policy_options import read_settings
 from lenience.cli.progress import announcing
 from lenience.core.errors import InputError
 from lenience.core.formatting import counted, even_percent, percent
@@ -20,20 +23,21 @@ UNUSED = {
     "time_column": "--time", "outcome_time_column": "--outcome-time", "maturing": "--maturing", "dates": "--dates",
     "connection": "--connection", "as_of": "--as-of", "maturity": "--maturity", "half_life": "--half-life",
     "price_bands": "--price-bands", "strict": "--strict", "group_columns": "--group", "truths": "--truths",
-    "doubt": "--doubt",
+    "doubt": "--doubt", "band_texts": "--score-bands", "segment_cost_texts": "--segment-cost",
 }  # fmt: skip
 
 
 def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: Any) -> None:
     """Fit the policy, write it if asked to, and print what it learnt."""
     from lenience.history.feature_fit import fit_features
-    from lenience.policies.features.storing import save_rule
 
     for name, option in UNUSED.items():
         if options[name]:
             raise InputError.because(
                 f"cannot be combined with --model {options['model']}", option, code="conflicting_fields"
             )
+    settings, output = read_settings(options), options["output"]
+    accepted = check_accepted(options["accepted_column"], options["all_accepted"])
     economics, model = options["economics"], options["model"]
     if cost is None and economics is None:
         raise InputError.because("needs --cost, or --gain and --loss", "--model", value=model, code="missing")
@@ -58,7 +62,7 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
         fitted = fit_features(
             options["source"],
             options["outcome_column"],
-            options["accepted_column"],
+            accepted,
             problem if late is None else late,
             model,
             options["feature_columns"],
@@ -76,19 +80,25 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
             options["rejected_value"],
             options["sheet"],
             options["monitor"],
+            read_ranges(options["feature_ranges"]),
+            read_units(options["feature_units"]),
         )
     rule = fitted.policy.to_rule()
     names = [column.name for column in rule.columns]
-    check_protected("--feature", names, options["monitor"], options["decide_by_protected"])
+    protected = check_protected("--feature", names, options["monitor"], options["decide_by_protected"])
     monitored = []
     if fitted.monitored is not None:
         from lenience.analysis.monitored_history import monitor_rows
 
         past = fitted.monitored
         monitored = monitor_rows(past.attributes, past.bands, past.accepted.tolist(), past.outcomes.tolist())
-    output = options["output"]
     if output is not None:
-        save_rule(rule, output, fitted.origin)
+        from lenience.cli.policy_file import write_policy_file
+        from lenience.client.feature_policies import feature_policy_body
+
+        settings = msgspec.structs.replace(settings, protected=protected, monitored=options["monitor"])
+        body = feature_policy_body(fitted.policy, settings.name) | settings.fields
+        write_policy_file(body | {"origin": msgspec.to_builtins(fitted.origin)}, output)
     if as_json:
         print_json(
             {
@@ -123,5 +133,6 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
     if output is None:
         out.print("Add --output policy.json to write the policy to a file.")
     else:
-        out.print(bold("Written:"), f" {output}, with {counted(rule.labels, 'outcome')} learnt.", sep="")
+        out.print(bold("Written:"), f"{output}, with {counted(rule.labels, 'outcome')} learnt.")
+        out.print(f"Next: lenience check {shlex.quote(output)}")
     print_monitored(monitored)

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
+import msgspec
 
 from lenience.cli.file_options import dates_option, outcome_words, sheet_option
 from lenience.cli.monitored import check_protected, decide_by_protected_option, monitor_option
 from lenience.cli.options import FILE, discounted, note_units, prior_option
+from lenience.cli.past_texts import check_accepted, read_bands, read_segment_costs
 from lenience.cli.progress import announcing
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
@@ -21,6 +23,7 @@ from lenience.core.protected_attributes import describe_consent
 from lenience.core.validation import real
 from lenience.history.beliefs import MODELS
 from lenience.history.price_dependence import BAND
+from lenience.history.specification import check_segment_costs, segment_objectives
 from lenience.objectives.delayed import Delayed
 
 if TYPE_CHECKING:
@@ -113,7 +116,15 @@ def history_options(command: Command, models: Sequence[str] = MODELS, segment_re
         dates_option,
         click.option("--time", "time_column", help="The column of the decision's date."),
         click.option("--outcome", "outcome_column", required=True, help="The column of the outcome; missing: pending."),
-        click.option("--accepted", "accepted_column", required=True, help="The column that says who was accepted."),
+        click.option("--all-accepted", is_flag=True, help="Everyone in SOURCE was accepted; instead of --accepted."),
+        click.option("--accepted", "accepted_column", help="The column that says who was accepted."),
+        click.option(
+            "--score-bands",
+            "band_texts",
+            multiple=True,
+            help="Cut a column of numbers into bands, each a segment: score:5, or score:580,640,700 for the edges; may "
+            "be repeated.",
+        ),
         click.option(
             "--segment",
             "segment_columns",
@@ -141,6 +152,8 @@ class PastOptions(NamedTuple):
     mix: GroupMix | None = None
     monitored: list[MonitoredGroups] = []  # noqa: RUF012  (a named tuple's default is never changed)
     protected: tuple[str, ...] = ()  # attributes that decisions differ by
+    objective: Discounted | Delayed | None = None  # of the whole population
+    costs: dict[str, float] = {}  # noqa: RUF012  (of single segments)
 
     def exposures(self, values: bool = False) -> list[Exposure]:
         """Return the limit on pending applicants of each segment; an empty list without a label delay."""
@@ -156,6 +169,8 @@ class PastOptions(NamedTuple):
         brought = {cell.name: cell.objective.offers for cell in self.segments}
         if any(brought.values()):
             late = {name: self.late.with_offers(own) for name, own in brought.items() if own is not None}
+        elif self.costs:
+            late = segment_objectives(self.late, list(shares), {}, self.costs)
         with announcing("Computing how many may be pending at a time"):
             return exposure_limits(Segments.of(shares, late, beliefs, self.groups), out, values)
 
@@ -212,7 +227,9 @@ class PastOptions(NamedTuple):
 def read_past_options(
     source: str,
     segment_columns: tuple[str, ...],
-    accepted_column: str,
+    accepted_column: str | None,
+    all_accepted: bool,
+    band_texts: tuple[str, ...],
     outcome_column: str,
     time_column: str | None,
     outcome_time_column: str | None,
@@ -246,6 +263,7 @@ def read_past_options(
     floor_group: tuple[str, ...] = (),
     doubt: float | None = None,
     mix_columns: tuple[str, ...] = (),
+    segment_cost_texts: tuple[str, ...] = (),
 ) -> PastOptions:
     """Read past decisions as the options say; the groups of a floor must exist.
 
@@ -256,6 +274,15 @@ def read_past_options(
     from lenience.segments.segments import Segments
     from lenience.segments.starting import shut_out_at_outset
 
+    accepted = check_accepted(accepted_column, all_accepted)
+    bands = read_bands(band_texts)
+    segment_columns += tuple(name for name in bands if name not in segment_columns)
+    costs = read_segment_costs(segment_cost_texts)
+    if costs and cost is None:
+        raise InputError.because(
+            "needs --cost, or --gain and --loss as numbers: otherwise each applicant has its own break-even",
+            "--segment-cost", code="missing" if economics is None else "conflicting_fields",
+        )  # fmt: skip
     protected = check_protected("--segment", segment_columns, monitor, decide_by_protected)
     if label_delay is not None and ((cost is None and economics is None) or arrivals is None or discount_rate is None):
         raise InputError.because("needs --cost, --arrivals and --discount-rate", "--label-delay", code="missing")
@@ -315,7 +342,7 @@ def read_past_options(
     columns = PastColumns(
         segment_columns,
         outcome_column,
-        accepted_column,
+        accepted,
         success=success,
         failure=failure,
         pending=pending,
@@ -333,6 +360,7 @@ def read_past_options(
         outcome_time=outcome_time_column,
         maturing=maturing,
         price_bands=price_bands,
+        bands=tuple(bands.items()),
         decide_by_protected=decide_by_protected,
     )
     with announcing("Counting past decisions"):
@@ -359,17 +387,18 @@ def read_past_options(
             hint="Leave out --price-bands, or --fair.",
             code="conflicting_fields",
         )
-    mix = _mix(source, columns, mix_columns, history, connection) if mix_columns else None
-    monitored = _monitored(source, columns, monitor, history, connection) if monitor else []
+    mix = _mix(source, columns, mix_columns, history, connection, sheet) if mix_columns else None
+    monitored = _monitored(source, columns, monitor, history, connection, sheet) if monitor else []
     fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None and economics is None:
         return PastOptions(
             history, fitted, None, past.groups, known, [], mix=mix, monitored=monitored, protected=protected
         )
-    objective: Any = problem
-    if economics is not None:
-        objective = history.objectives(problem.with_offers(history.offers_of_all()))
+    whole = problem if economics is None else problem.with_offers(history.offers_of_all())
+    check_segment_costs(costs, past.shares)
+    offers = history.offers() if economics is not None else {}
+    objective = segment_objectives(whole, past.names, offers, costs)
     outset, segments = [], None
     with announcing(f"Computing which of {len(history.segments):,} segments would start with each model"):
         for name in MODELS:
@@ -381,31 +410,47 @@ def read_past_options(
             # "history" gives the same beliefs as "own", and "pooled-history" is the selective-labels trap.
             if name not in ("history", "pooled-history"):
                 outset += shut_out_at_outset(divided, known or history.rates(), name)
-    return PastOptions(history, fitted, segments, past.groups, known, outset, late, arrivals, mix, monitored, protected)
+    rates = {} if arrivals is None else {"arrivals": arrivals, "discount_rate": discount_rate}
+    posted: Discounted | Delayed = msgspec.structs.replace(whole, **rates)
+    if late is not None:
+        posted = late if whole.offers is None else late.with_offers(whole.offers)
+    return PastOptions(
+        history, fitted, segments, past.groups, known, outset, late, arrivals, mix, monitored, protected, posted, costs
+    )  # fmt: skip
 
 
 def _monitored(
-    source: str, columns: PastColumns, monitor: tuple[str, ...], history: History, connection: str | None
+    source: str,
+    columns: PastColumns,
+    monitor: tuple[str, ...],
+    history: History,
+    connection: str | None,
+    sheet: str | None,
 ) -> list[MonitoredGroups]:
     """Measure past decisions by monitored attributes; an unknown column is one of theirs."""
     from lenience.analysis.monitored_history import monitor_columns
 
     try:
         with announcing("Counting past decisions by monitored attribute"):
-            return monitor_columns(source, columns, history, monitor, connection)
+            return monitor_columns(source, columns, history, monitor, connection, sheet)
     except InputError as error:
         raise error.with_fields({"segment": "--monitor", "monitored": "--monitor"}) from None
 
 
 def _mix(
-    source: str, columns: PastColumns, groups: tuple[str, ...], history: History, connection: str | None
+    source: str,
+    columns: PastColumns,
+    groups: tuple[str, ...],
+    history: History,
+    connection: str | None,
+    sheet: str | None,
 ) -> GroupMix:
     """Count the groups of each segment; an unknown column is that of the group."""
     from lenience.history.group_mix import group_mix
 
     try:
         with announcing("Counting the groups of each segment"):
-            return group_mix(source, columns, groups, history, connection)
+            return group_mix(source, columns, groups, history, connection, sheet)
     except InputError as error:
         raise error.with_fields({"segment": "group"}) from None
 

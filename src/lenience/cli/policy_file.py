@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from sqlalchemy import select
 
 from lenience.cli.past import PastOptions
 from lenience.core.errors import InputError
+from lenience.core.money import Money
 from lenience.history.origin import fitted_origin
-from lenience.history.past import propose_segments
-from lenience.policies.features.storing import FORMAT
+from lenience.history.specification import PolicySettings, make_specification, one_offer
+from lenience.service.domain.policy_file import checked_document, decode_policy_file, encode_policy_file
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.storage import schema
 
@@ -21,48 +20,33 @@ if TYPE_CHECKING:
     from lenience.service.storage.store import Store
 
 
-def write_specification(past: PastOptions, path: str, doubt: float | None) -> None:
+def write_specification(past: PastOptions, path: str, settings: PolicySettings, money: Money) -> None:
     """Write the policy of past decisions as the service takes it."""
-    if past.segments is None:
+    if past.segments is None or past.objective is None:
         raise InputError.because("needs --cost, or --gain and --loss", "--output", value=path, code="missing")
-    cells = past.segments.cells
-    objective: Any = past.late or cells[0].objective
-    if cells[0].objective.offers is not None:
-        objective = objective.with_offers(past.history.offers_of_all())
-    beliefs = {row.cell: row.belief for row in past.fitted.shrinkage}
-    segments = propose_segments({cell.name: cell.share for cell in cells}, beliefs, past.groups)
-    labels = {row.cell: row.labels for row in past.fitted.shrinkage}
-    for segment, cell in zip(segments, cells, strict=True):
-        if labels.get(cell.name):
-            segment["past_outcomes"] = labels[cell.name]
-        if cell.objective.offers is not None:
-            segment["offers"] = msgspec.to_builtins(cell.objective.offers)
-    made: dict[str, Any] = {"name": _name(path), "objective": objective_fields(objective), "segments": segments}
-    if doubt:
-        made["doubt"] = doubt
-    if past.protected:
-        made |= {"decide_by_protected": True, "protected": list(past.protected)}
-    origin = fitted_origin(past.history.origin, past.fitted.model, objective.cost)
-    made["origin"] = msgspec.to_builtins(origin)
-    read_specification(made, path)
-    Path(path).write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n")
+    objective: Any = past.objective
+    if objective.offers is None and money.unit is not None and money.currency:
+        objective = objective.with_offers(
+            one_offer(money.unit * (1 - objective.cost), money.unit * objective.cost, money.currency)
+        )
+    shares = {cell.name: cell.share for cell in past.segments.cells}
+    own = past.history.offers() if past.history.has_offers else {}
+    origin = fitted_origin(past.history.origin, past.fitted.model, past.objective.cost)
+    made = make_specification(
+        settings, objective, past.fitted.shrinkage, shares, past.groups, own, past.history.cells, origin
+    )
+    write_policy_file(made, path)
+
+
+def write_policy_file(made: dict[str, Any], path: str) -> None:
+    """Check a specification and write it to a file."""
+    checked_document(made, path)
+    Path(path).write_bytes(encode_policy_file(made))
 
 
 def read_policy_file(path: str) -> PolicySpecification:
     """Return the policy in a file, as the service takes it: of segments, or with features and all it has learnt."""
-    try:
-        document = msgspec.json.decode(Path(path).read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError.because(
-            f"is not JSON: {error}", "file", label=path, value=path, code="invalid_file"
-        ) from error
-    if isinstance(document, dict) and document.get("format") == FORMAT:
-        from lenience.client.feature_policies import feature_policy_body
-        from lenience.policies.features.storing import from_specification
-
-        body = feature_policy_body(from_specification(document), _name(path))
-        document = body | ({"origin": document["origin"]} if document.get("origin") else {})
-    return read_specification(document, path)
+    return decode_policy_file(Path(path).read_bytes(), path)
 
 
 def install(store: Store, specification: PolicySpecification, activate: bool) -> str:
@@ -98,29 +82,3 @@ def install(store: Store, specification: PolicySpecification, activate: bool) ->
     finally:
         writer.close()
     return f"Policy {name}: version {number} is active."
-
-
-def objective_fields(objective: Any) -> dict[str, Any]:
-    """Return an objective as it is posted, without the fields that are not given."""
-    return {key: value for key, value in msgspec.to_builtins(objective).items() if value is not None}
-
-
-def read_specification(document: Any, path: str) -> PolicySpecification:
-    """Return a specification, checked."""
-    try:
-        specification = msgspec.convert(document, PolicySpecification)
-        specification.problems()
-    except msgspec.ValidationError as error:
-        raise InputError.because(
-            f"is not a policy file: {error}", "file", label=path, value=path, code="invalid_file"
-        ) from error
-    return specification
-
-
-def _name(path: str) -> str:
-    """Return the name of a policy from that of its file.
-
-    >>> _name("out/My loans.json")
-    'My-loans'
-    """
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", Path(path).stem).strip("-._")[:64] or "policy"

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -141,7 +142,7 @@ class FeatureFit(NamedTuple):
 def fit_features(
     source: str | Path,
     outcome: str,
-    accepted: str,
+    accepted: str | None,
     objective: Objective,
     model: str = "logistic",
     features: Sequence[str] = (),
@@ -159,6 +160,8 @@ def fit_features(
     rejected_values: Words = None,
     sheet: str | None = None,
     monitor: Sequence[str] = (),
+    ranges: Mapping[str, tuple[float | None, float | None]] | None = None,
+    units: Mapping[str, str] | None = None,
 ) -> FeatureFit:
     """Fit a policy with features to a file of past decisions.
 
@@ -169,7 +172,7 @@ def fit_features(
     outcome
         The column of outcomes; missing or pending ones are not known yet.
     accepted
-        The column that says who was accepted. Outcomes of others are ignored.
+        The column that says who was accepted; None if everyone was. Outcomes of others are ignored.
     objective
         What to maximise. With ``economics`` its cost is replaced by the rows' offers.
     model
@@ -198,6 +201,10 @@ def fit_features(
         The sheet of an Excel file.
     monitor
         Columns that fairness is measured by, e.g. sex. They are no features unless they are named as such.
+    ranges
+        The smallest and the largest value of features, None for an open end. Other values are errors.
+    units
+        The units of features.
 
     Returns
     -------
@@ -224,9 +231,10 @@ def fit_features(
     scale = None if score is None else ScoreScale(score, score_scale, higher_is_better, trust)
     priced = [name for name in _named(economics) if name in table]
     attributes = {name: _texts(column_of(table, name)) for name in monitor}
-    chosen, left_out = _chosen(table, features, categories, score, [outcome, accepted, *priced, *monitor])
+    chosen, left_out = _chosen(table, features, categories, score, [outcome, accepted or outcome, *priced, *monitor])
     people = read_applicants(table, chosen, categories)
     columns = _declared(people, chosen, categories, score, score_scale)
+    columns = _with_ranges(columns, ranges or {}, units or {})
     fitted = fit_rows(
         table, columns, people, y, taken, objective, scale, economics, currency,
         left_out=left_out, notes=notes, attributes=attributes,
@@ -316,20 +324,22 @@ def fit_rows(
 def _outcomes(
     table: Mapping[str, Sequence[Any]],
     outcome: str,
-    accepted: str,
+    accepted: str | None,
     words: OutcomeWords,
     accepted_values: Words,
     rejected_values: Words,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return the known outcomes of the accepted (others NaN), and who was accepted."""
-    try:
-        flags = read_outcomes(
-            accepted, column_of(table, accepted), OutcomeWords.of(accepted_values, rejected_values), "accepted"
-        )
-    except InputError as error:
-        raise error.with_hint("Say what it means with --accepted-value or --rejected-value.") from None
-    taken = flags == 1.0
     column_of(table, outcome)
+    taken = np.ones(len(table[outcome]), dtype=np.bool_)
+    if accepted is not None:
+        try:
+            flags = read_outcomes(
+                accepted, column_of(table, accepted), OutcomeWords.of(accepted_values, rejected_values), "accepted"
+            )
+        except InputError as error:
+            raise error.with_hint("Say what it means with --accepted-value or --rejected-value.") from None
+        taken = flags == 1.0
     # Values of the rejected are not read: they may mean anything.
     values = [value if yes else None for value, yes in zip(table[outcome], taken, strict=True)]
     y = read_outcomes(outcome, values, words)
@@ -414,6 +424,24 @@ def _declared(
         low, high = (None, None) if scale == "points" else (0.0, 1.0)
         columns[score] = FeatureColumn(score, minimum=low, maximum=high, required=True)
     return [columns[name] for name in chosen]
+
+
+def _with_ranges(
+    columns: Sequence[FeatureColumn],
+    ranges: Mapping[str, tuple[float | None, float | None]],
+    units: Mapping[str, str],
+) -> list[FeatureColumn]:
+    """Return the columns with their ranges and units."""
+    by_name = {column.name: column for column in columns}
+    for field, given in (("feature_range", ranges), ("feature_unit", units)):
+        for name in given:
+            if name not in by_name:
+                raise InputError.unknown_name(field, name, by_name, "the features")
+    for name, (low, high) in ranges.items():
+        by_name[name] = msgspec.structs.replace(by_name[name], minimum=low, maximum=high)
+    for name, unit in units.items():
+        by_name[name] = msgspec.structs.replace(by_name[name], unit=unit)
+    return list(by_name.values())
 
 
 def _texts(values: Sequence[Any]) -> list[str | None]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import datetime as dt
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -35,6 +35,7 @@ from lenience.files.date_formats import Order, check_order
 from lenience.files.economics import Economics, RateUnit, Unit, with_economics
 from lenience.files.source import open_source, reading, repetitions, without_engine_warnings
 from lenience.history.ages import CAME, check_maturing, with_date_codes, with_outcome_dates
+from lenience.history.bands import Cut, cell_expression, check_cut, cut_columns
 from lenience.history.counts import (
     BAD_ROWS,
     KINDS,
@@ -49,15 +50,14 @@ from lenience.history.dates import check_readable, check_span, in_days, make_clo
 from lenience.history.economics import SegmentEconomics, group_offers
 from lenience.history.history import History
 from lenience.history.immaturity import judge_maturity
-from lenience.history.origin import history_origin, value_meanings
+from lenience.history.origin import ALL_ACCEPTED, history_origin, value_meanings
+from lenience.history.past_columns import CELL, EVERYONE
 from lenience.history.price_dependence import BAND, price_dependence, with_price_bands
 from lenience.history.segment_history import SEPARATOR, SegmentHistory
 from lenience.history.statuses import GivenWords, check_words, strange_values
 from lenience.models.maturing import TimingCurves
+from lenience.segments.column_parts import ColumnParts, cell_parts
 from lenience.segments.similar_names import SimilarNamesWarning, describe_similar_names
-
-if TYPE_CHECKING:
-    pass
 
 NAMED_UP_TO = 5_000_000  # rows: in a larger source, values without a meaning are counted but not named
 
@@ -65,7 +65,7 @@ NAMED_UP_TO = 5_000_000  # rows: in a larger source, values without a meaning ar
 def fit_history(
     source: object,
     segment: str | Sequence[str],
-    accepted: str,
+    accepted: str | None,
     outcome: str,
     time: str | None = None,
     *,
@@ -96,6 +96,7 @@ def fit_history(
     currency: str = "",
     most_offers: int = 25,
     price_bands: int | None = None,
+    bands: Mapping[str, int | Sequence[float]] | None = None,
     decide_by_protected: bool = False,
     strict: bool = False,
     warn: bool = True,
@@ -111,8 +112,8 @@ def fit_history(
         pyarrow, a dict of lists); an Ibis table; or, with ``connection``, the name of a table.
     segment : str or sequence of str
         The column, or columns, that make a segment.
-    accepted : str
-        The column that says who was accepted.
+    accepted : str or None
+        The column that says who was accepted; None if everyone in the source was.
     outcome : str
         The column of the outcome: missing for rejected applicants and for outcomes that are not known yet.
     time : str, optional
@@ -177,6 +178,10 @@ def fit_history(
     price_bands : int, optional
         With gains and losses: divide each segment further by this many bands of break-evens, with about as many rows
         each. Use it where success inside segments depends on the price (:meth:`History.price_warning`).
+    bands : mapping, optional
+        Segment columns of numbers to cut into bands: a number of bands of about equal size, e.g. ``{"score": 5}``, or
+        their edges, e.g. ``{"score": [580, 640]}``. The segments are then the cells of all segment columns, also
+        those without a row, with names such as "score 580..640, region=north".
     decide_by_protected : bool, default False
         Whether segments may be made of a column that names a protected attribute, such as sex or race. To measure
         fairness without deciding by it, use :func:`lenience.analysis.monitor_history`.
@@ -217,6 +222,12 @@ def fit_history(
     >>> history = fit_history(past, "region", "accepted", "repaid", **loans, currency="$")
     >>> [round(cost, 3) for cost in history.offers()["north"].cost]
     [0.824, 0.754]
+
+    A column of numbers is cut into bands, and everyone was accepted:
+
+    >>> past = {"score": [510, 600, 650, 700], "repaid": [0, 1, 1, 1]}
+    >>> fit_history(past, "score", None, "repaid", bands={"score": [600]}).rates()
+    {'score<600': 0.0, 'score>=600': 1.0}
     """
     columns = [segment] if isinstance(segment, str) else listed("segment", segment, "a column's name or several")
     require_consent(
@@ -251,6 +262,7 @@ def fit_history(
             hint="Bands are of each row's break-even.",
             code="missing",
         )
+    cuts = _check_bands(bands, columns, price_bands)
     check_maturing(maturing, time, outcome_time, maturity)
     maturity_days, notes = in_days("maturity", maturity), list[str]()
     with without_engine_warnings(), reading(None if connection is not None else source):
@@ -259,6 +271,11 @@ def fit_history(
         try:
             single = {"accepted": accepted, "outcome": outcome, "time": time, "outcome_time": outcome_time}
             _check_columns(table.columns, columns, single)
+            divided = cut_columns(table, columns, cuts)
+            if divided:
+                table, columns = table.mutate(**{CELL: cell_expression(table, divided)}), [CELL]
+            if accepted is None:
+                accepted, table = EVERYONE, table.mutate(**{EVERYONE: True})
             if economics is not None:
                 table = with_economics(backend, table, economics, notes)
                 if price_bands is not None:
@@ -303,6 +320,8 @@ def fit_history(
             if connection is None:
                 details["repeated"] = repetitions(source, as_given, history.rows)
             history = msgspec.structs.replace(history, **details)
+            if divided:
+                history = _with_all_cells(history, divided)
             settings: dict[str, Any] = {
                 **meanings,
                 "as_of": history.as_of and f"{history.as_of:%Y-%m-%d}",
@@ -310,9 +329,10 @@ def fit_history(
             }
             settings |= {"maturity_days": maturity_days, "half_life_days": half_life_days, "dates": order}
             settings |= {"price_bands": price_bands, "pending_count_by_age": "yes" if maturing else None}
-            span = _span(rows)
+            settings |= {f"bands of {column.name}": ", ".join(column.labels) for column in divided if column.edges}
+            span, named = _span(rows), {**single, "accepted": single["accepted"] or ALL_ACCEPTED}
             history = msgspec.structs.replace(
-                history, origin=history_origin(history, source, connection, single, settings, economics, span)
+                history, origin=history_origin(history, source, connection, named, settings, economics, span)
             )
         finally:
             if isinstance(connection, str):
@@ -353,6 +373,35 @@ def _check_columns(existing: Sequence[str], segment: Sequence[str], single: Mapp
                 f"must be different columns; both are {name!r}", (role, roles[name]), value=name, code="duplicate"
             )
         roles[name] = role
+
+
+def _check_bands(
+    bands: Mapping[str, int | Sequence[float]] | None, columns: Sequence[str], price_bands: int | None
+) -> dict[str, Cut]:
+    """Return the columns to cut into bands; raise InputError if one is not a segment column."""
+    cuts = {name: check_cut(name, cut) for name, cut in (bands or {}).items()}
+    for name in cuts:
+        if name not in columns:
+            raise InputError.unknown_name("bands", name, columns, "the segment columns")
+    if cuts and price_bands is not None:
+        raise InputError.because(
+            "cannot be combined with bands of a column", "price_bands", value=price_bands,
+            hint="Cut the column of the interest rate into bands instead.", code="conflicting_fields",
+        )  # fmt: skip
+    return cuts
+
+
+def _with_all_cells(history: History, divided: tuple[ColumnParts, ...]) -> History:
+    """Return a history of all cells, also those without a row."""
+    if not history.segments:
+        return history
+    seen = {row.segment: row for row in history.segments}
+    rows = tuple(
+        msgspec.structs.replace(seen.get(name, SegmentHistory(name, 0, 0, 0, 0, 0, 0.0, 0.0)), values=parts)
+        for name, parts in cell_parts(divided).items()
+    )
+    names = tuple(column.name for column in divided)
+    return msgspec.structs.replace(history, segments=rows, columns=names, cells=divided)
 
 
 def _with_offers(history: History, offers: Mapping[tuple[str, ...], SegmentEconomics], economics: Economics) -> History:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from lenience.files.source import open_source
 from lenience.history.history import History
 from lenience.history.past import read_past
-from lenience.history.past_columns import PastColumns
+from lenience.history.past_columns import CELL, EVERYONE, PastColumns
+from lenience.history.past_rows import prepared_table
 from lenience.history.segment_history import SEPARATOR
 
 UNKNOWN_GROUP = ""
@@ -30,7 +32,12 @@ class GroupMix(msgspec.Struct, frozen=True):
 
 
 def group_mix(
-    source: object, columns: PastColumns, groups: Sequence[str], history: History, connection: object = None
+    source: object,
+    columns: PastColumns,
+    groups: Sequence[str],
+    history: History,
+    connection: object = None,
+    sheet: str | None = None,
 ) -> GroupMix:
     """Count the groups of the applicants in each segment.
 
@@ -46,6 +53,8 @@ def group_mix(
         The counts by segment, of the same source.
     connection
         A database, or its URL.
+    sheet
+        The sheet of an Excel file.
 
     Returns
     -------
@@ -67,7 +76,7 @@ def group_mix(
     >>> mix.unknown
     1
     """
-    counted = group_counts(source, columns, groups, history, connection)
+    counted = group_counts(source, columns, groups, history, connection, sheet=sheet)
     arrivals = {row.segment: row.arrivals for row in history.segments}
     shares: dict[str, dict[str, float]] = {row.segment: {} for row in history.segments}
     for (group, segment), counts in counted.items():
@@ -101,6 +110,7 @@ def group_counts(
     history: History,
     connection: object = None,
     separator: str = SEPARATOR,
+    sheet: str | None = None,
 ) -> dict[tuple[str, str], PastCounts]:
     """Count past decisions by group and segment, where the group is not part of the segment.
 
@@ -118,6 +128,8 @@ def group_counts(
         A database, or its URL.
     separator
         What stands between the values of several columns in the name of a group.
+    sheet
+        The sheet of an Excel file.
 
     Returns
     -------
@@ -129,6 +141,13 @@ def group_counts(
     InputError
         If a column does not exist.
     """
+    if history.cells:  # the cells become a column, to be crossed with the groups
+        table, _ = open_source(source, connection, sheet=sheet)
+        prepared = msgspec.structs.replace(columns, cells=history.cells)
+        source, connection, sheet = prepared_table(table, prepared), None, None
+        columns = msgspec.structs.replace(
+            columns, segments=(CELL,), bands=(), accepted=columns.accepted or EVERYONE, cells=()
+        )
     more = tuple(name for name in groups if name not in columns.segments)
     crossed = msgspec.structs.replace(
         columns,
@@ -143,7 +162,7 @@ def group_counts(
     places = [crossed.segments.index(name) for name in groups]
     known: dict[tuple[str, str], PastCounts] = {}
     left = {row.segment: [row.arrivals, row.accepted, row.labels, row.successes] for row in history.segments}
-    for row in read_past(source, crossed, connection).history.segments:
+    for row in read_past(source, crossed, connection, sheet=sheet).history.segments:
         segment = SEPARATOR.join(row.values[: len(columns.segments)])
         if segment in left:
             numbers = (row.arrivals, row.accepted, row.labels, row.successes)

@@ -20,6 +20,7 @@ from lenience.history.maturing import Maturing
 from lenience.history.price_dependence import PriceDependence
 from lenience.history.segment_history import SEPARATOR, SegmentHistory
 from lenience.models.maturing import Known
+from lenience.segments.column_parts import ColumnParts
 
 if TYPE_CHECKING:
     from lenience.core.objective import Objective
@@ -68,6 +69,8 @@ class History(msgspec.Struct, frozen=True):
         With gains and losses: how much success inside segments depends on the break-even and on the amount at stake.
     origin : PolicyOrigin, optional
         The source: file and digest, rows used and left out, dates, and what columns and values mean.
+    cells : tuple of ColumnParts
+        How the segment columns are divided, if one of them is cut into bands; empty otherwise.
 
     Examples
     --------
@@ -95,6 +98,7 @@ class History(msgspec.Struct, frozen=True):
     immaturity: Immaturity | None = None
     price_dependence: tuple[PriceDependence, ...] = ()
     origin: PolicyOrigin | None = None
+    cells: tuple[ColumnParts, ...] = ()
 
     @property
     def applied(self) -> Maturing | None:

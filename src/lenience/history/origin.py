@@ -173,11 +173,3 @@ def fitted_origin(origin: PolicyOrigin | None, model: str, cost: float) -> Polic
         return None
     economics = origin.economics or {"break_even": percent(cost, 4)}
     return msgspec.structs.replace(origin, model=short(model), economics=economics)
-
-
-def with_columns(origin: PolicyOrigin | None, segments: Sequence[str], accepted: str | None) -> PolicyOrigin | None:
-    """Return an origin that names the file's own columns instead of derived ones; without ``accepted`` all were."""
-    if origin is None:
-        return None
-    named = {**origin.columns, "segment": SEPARATOR.join(segments), "accepted": accepted or ALL_ACCEPTED}
-    return msgspec.structs.replace(origin, columns=named_texts(named))

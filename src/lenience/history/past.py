@@ -1,33 +1,32 @@
 """From past decisions to segments with beliefs: the pipeline of the command line and of the dashboard's wizard.
 
-    source ─► read_past (counts, groups, scores) ─► believe (a model's belief about each segment) ─► propose_segments
+    source ─► read_past (counts, groups, scores) ─► believe (a model's belief about each segment) ─► make_specification
 
 :func:`read_past` counts with :func:`lenience.fit_history`, so statuses, dates and missing values mean the same to every
 caller. A caller only says what the columns mean (:class:`~lenience.history.past_columns.PastColumns`).
-:mod:`lenience.history.past_rows` answers questions about single rows, by the same meanings.
+:mod:`lenience.history.past_rows` answers questions about single rows, by the same meanings, and
+:mod:`lenience.history.specification` writes the policy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lenience.core.errors import InputError
+from lenience.files.source import open_source
 from lenience.history.beliefs import Fitted, fit_model, ordered
 from lenience.history.fit import fit_history
 from lenience.history.history import History
-from lenience.history.origin import with_columns
-from lenience.history.past_columns import CELL, EVERYONE, DividedColumn, PastColumns
-from lenience.history.past_rows import groups_of_rows, mean_scores, prepared_table
+from lenience.history.past_columns import PastColumns
+from lenience.history.past_rows import check_columns, groups_of_rows, mean_scores
 from lenience.history.segment_history import SegmentHistory
 from lenience.models.own_counts import UNIFORM
+from lenience.segments.column_parts import ColumnParts
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
     from lenience.core.belief import Belief
 
 
@@ -100,15 +99,10 @@ def read_past(
     >>> read_past(past, columns).scores
     {'20 and above': (1.0,), 'below 20': (0.0,)}
     """
-    segments: Sequence[str] = columns.segments
-    table, accepted = source, columns.accepted
-    if columns.cells or accepted is None:
-        table, sheet = _prepared(source, columns, sheet), None
-        segments, accepted = (CELL,) if columns.cells else segments, accepted or EVERYONE
     history = fit_history(
-        table,
-        segments,
-        accepted,
+        source,
+        columns.segments,
+        columns.accepted,
         columns.outcome,
         columns.time,
         dates=columns.dates,
@@ -128,14 +122,15 @@ def read_past(
         only_given=columns.only_given,
         **({} if columns.economics is None else msgspec.structs.asdict(columns.economics)),
         price_bands=columns.price_bands,
+        bands=dict(columns.bands),
         decide_by_protected=columns.decide_by_protected,
         strict=strict,
         warn=False,  # the caller shows History.describe(), which has the warning
     )
-    history = msgspec.structs.replace(history, origin=with_columns(history.origin, columns.segments, columns.accepted))
-    if columns.cells:
-        return _with_all_cells(table, columns, history)
-    return PastSegments(history, _groups(table, columns, history), _scores(table, columns, history))
+    if history.cells and (columns.groups or columns.scores):
+        table = open_source(source, connection, sheet=sheet)[0]
+        return _with_cells(table, msgspec.structs.replace(columns, cells=history.cells), history)
+    return PastSegments(history, _groups(source, columns, history), _scores(source, columns, history))
 
 
 def believe(
@@ -171,53 +166,6 @@ def believe(
     return fit_model(rows, model, prior, groups, scores, maturing)
 
 
-def propose_segments(
-    shares: Mapping[str, float], beliefs: Mapping[str, Belief], groups: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Return the segments of a policy's specification, as the service takes them.
-
-    Parameters
-    ----------
-    shares
-        The share of each segment.
-    beliefs
-        The belief about each segment at the start.
-    groups
-        The group of each segment that has one.
-
-    Returns
-    -------
-    list of dict
-        Name, share, prior and group of each segment.
-
-    Examples
-    --------
-    >>> past = read_past({"region": ["n", "n"], "good": ["1", "0"]}, PastColumns(("region",), "good"))
-    >>> propose_segments(past.shares, believe(past).beliefs, past.groups)
-    [{'name': 'n', 'share': 1.0, 'prior': {'n': 4.0, 's': 2.0}, 'group': None}]
-    """
-    return [
-        {
-            "name": name,
-            "share": min(share, 1.0),
-            "prior": {"n": beliefs[name].n, "s": beliefs[name].s},
-            "group": groups.get(name),
-        }
-        for name, share in shares.items()
-    ]
-
-
-def cell_names(cells: Sequence[DividedColumn]) -> list[str]:
-    """Return the names of all cells, in the order of the service."""
-    return [", ".join(labels) for labels in product(*(cell.labels for cell in cells))]
-
-
-def _prepared(source: object, columns: PastColumns, sheet: str | None) -> ir.Table:
-    from lenience.files.source import open_source
-
-    return prepared_table(open_source(source, sheet=sheet)[0], columns)
-
-
 def _with_counts(row: SegmentHistory, n: float, s: float) -> SegmentHistory:
     return msgspec.structs.replace(row, n=n, s=s, labels=int(n), successes=int(s))
 
@@ -248,29 +196,29 @@ def _scores(table: Any, columns: PastColumns, history: History) -> dict[str, tup
     return dict(zip((row.segment for row in rows), zip(*ranks, strict=True), strict=True))
 
 
-def _with_all_cells(table: Any, columns: PastColumns, history: History) -> PastSegments:
-    """Return all cells, also those without a row, with their groups and scores."""
-    names, parts = cell_names(columns.cells), list(product(*(cell.labels for cell in columns.cells)))
-    seen = {row.segment: row for row in history.segments}
-    rows = tuple(seen.get(name, SegmentHistory(name, 0, 0, 0, 0, 0, 0.0, 0.0)) for name in names)
+def _with_cells(table: Any, columns: PastColumns, history: History) -> PastSegments:
+    """Return the cells with their groups and scores."""
+    names, parts = [row.segment for row in history.segments], [row.values for row in history.segments]
     groups: dict[str, str] = {}
+    in_duckdb = table.get_backend().name == "duckdb"
     if columns.groups:
-        groups = groups_of_rows(table, columns)
+        check_columns(table, columns)
+        groups = groups_of_rows(table, columns) if in_duckdb else {}
         i = _position(columns.cells, columns.groups[0])
         if i is not None:
             cell = columns.cells[i]
             start = len(f"{cell.name}=") if cell.values else 0
             groups |= {name: part[i][start:] for name, part in zip(names, parts, strict=True)}
     scores: dict[str, float] = {}
-    if columns.scores and history.segments:
-        scores = _scores_of_cells(columns.cells, columns.scores[0], names, parts, mean_scores(table, columns))
-        _check_scores(columns.scores[0], rows, scores)
-    full = msgspec.structs.replace(history, segments=rows) if history.segments else history
-    return PastSegments(full, groups, {name: (score,) for name, score in scores.items()})
+    if columns.scores:
+        means = mean_scores(table, columns) if in_duckdb else {}
+        scores = _scores_of_cells(columns.cells, columns.scores[0], names, parts, means)
+        _check_scores(columns.scores[0], history.segments, scores)
+    return PastSegments(history, groups, {name: (score,) for name, score in scores.items()})
 
 
 def _scores_of_cells(
-    cells: Sequence[DividedColumn],
+    cells: Sequence[ColumnParts],
     score: str,
     names: Sequence[str],
     parts: Sequence[tuple[str, ...]],
@@ -295,7 +243,7 @@ def _scores_of_cells(
     return scores
 
 
-def _position(cells: Sequence[DividedColumn], column: str) -> int | None:
+def _position(cells: Sequence[ColumnParts], column: str) -> int | None:
     return next((i for i, cell in enumerate(cells) if cell.name == column), None)
 
 

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import msgspec
 
 from lenience.files.date_formats import Order
 from lenience.files.economics import Economics
+from lenience.history.bands import Cut
+from lenience.segments.column_parts import ColumnParts
 
 CELL = "__cell__"  # a derived column: the name of a row's cell, if columns are cut into bands
 EVERYONE = "__everyone_accepted__"  # a derived column: always true, if the file has no rejected applicants
-
-
-class DividedColumn(Protocol):
-    """A column that is divided into parts: numbers by edges, texts by value, with a last part «other»."""
-
-    @property
-    def name(self) -> str:
-        """The name of the column."""
-
-    @property
-    def edges(self) -> list[float]:
-        """Where numbers are cut; empty if the column holds texts."""
-
-    @property
-    def values(self) -> list[str]:
-        """The texts that have a part of their own; empty if the column holds numbers."""
-
-    @property
-    def labels(self) -> list[str]:
-        """The names of the parts, in order."""
 
 
 class PastColumns(msgspec.Struct, frozen=True):
@@ -74,8 +54,10 @@ class PastColumns(msgspec.Struct, frozen=True):
         What each applicant may gain and lose; None if it is unknown.
     price_bands
         The number of bands of break-evens by which segments are divided further; None if they are not.
+    bands
+        The segment columns that are cut into bands, each with a number of bands or their edges.
     cells
-        How the segment columns are divided, where any of them is cut into bands; empty otherwise.
+        How the segment columns are divided then, for questions about single rows; :attr:`History.cells` has it.
     decide_by_protected
         Whether segments may be made of columns that name a protected attribute, such as sex.
     """
@@ -97,7 +79,8 @@ class PastColumns(msgspec.Struct, frozen=True):
     expire_after: float | None = None
     as_of: str | None = None
     economics: Economics | None = None
-    cells: tuple[DividedColumn, ...] = ()
+    bands: tuple[tuple[str, Cut], ...] = ()
+    cells: tuple[ColumnParts, ...] = ()
     outcome_time: str | None = None
     maturing: bool = False
     dates: Order | None = None

@@ -16,10 +16,11 @@ import msgspec
 
 from lenience.core.errors import InputError
 from lenience.files.source import without_engine_warnings
+from lenience.history.bands import cell_expression, part_expression
 from lenience.history.beliefs import BAND, ordered
 from lenience.history.date_columns import date_column
 from lenience.history.history import History
-from lenience.history.past_columns import CELL, EVERYONE, DividedColumn, PastColumns
+from lenience.history.past_columns import CELL, EVERYONE, PastColumns
 from lenience.history.segment_history import SEPARATOR
 from lenience.history.statuses import BAD, FALSE, TRUE, GivenWords, decision_codes, outcome_codes, trimmed
 
@@ -157,7 +158,7 @@ def prepared_table(table: ir.Table, columns: PastColumns) -> ir.Table:
     """Return a table with the derived columns: the cell of each row, and that everyone was accepted."""
     import ibis
 
-    _check_columns(table, columns)
+    check_columns(table, columns)
     derived: dict[str, Any] = {}
     if columns.cells:
         derived[CELL] = cell_expression(table, columns.cells)
@@ -166,40 +167,13 @@ def prepared_table(table: ir.Table, columns: PastColumns) -> ir.Table:
     return table.mutate(**derived) if derived else table
 
 
-def cell_expression(table: ir.Table, cells: Sequence[DividedColumn]) -> ir.StringValue:
-    """Return the name of a row's cell; missing if one of its values is."""
-    import ibis
-
-    name: Any = None
-    for cell in cells:
-        part = _part_expression(table, cell)
-        name = part if name is None else name + ibis.literal(", ") + part
-    return name
-
-
-def _check_columns(table: ir.Table, columns: PastColumns) -> None:
+def check_columns(table: ir.Table, columns: PastColumns) -> None:
     """Raise InputError if a column does not exist."""
     names = [*columns.segments, columns.outcome, columns.accepted, columns.time, columns.outcome_time]
     names += [*columns.groups, *columns.scores]
     for name in names:
         if name and name not in table.columns:
             raise InputError.unknown_name("column", name, table.columns, "the columns")
-
-
-def _part_expression(table: ir.Table, cell: DividedColumn) -> Any:
-    import ibis
-
-    column = table[cell.name]
-    if cell.values:
-        text = trimmed(column.cast("string"))
-        known = ibis.literal(f"{cell.name}=") + text
-        return ibis.cases(
-            (text.isnull(), ibis.null("string")), (text.isin(cell.values), known), else_=ibis.literal(cell.labels[-1])
-        )
-    number = column.try_cast("float64")
-    missing = number.isnull() | number.isnan() | number.isinf()
-    below = [(number < edge, ibis.literal(label)) for edge, label in zip(cell.edges, cell.labels, strict=False)]
-    return ibis.cases((missing, ibis.null("string")), *below, else_=ibis.literal(cell.labels[-1]))
 
 
 @contextmanager
@@ -227,7 +201,7 @@ def _judged(table: ir.Table, columns: PastColumns, **others: str) -> Iterator[An
             else:
                 cut = next((cell for cell in columns.cells if cell.name == column and name == "grouped"), None)
                 text = trimmed(ready[column].cast("string"))
-                further[name] = text if cut is None else _part_expression(ready, cut)
+                further[name] = text if cut is None else part_expression(ready, cut)
         decided = ibis.null("timestamp")
         if columns.time is not None:
             decided = date_column(backend, ready, columns.time, columns.dates).cast("timestamp")

@@ -9,25 +9,19 @@ import pytest
 
 from lenience.dashboard.wizard import upload_reader
 from lenience.dashboard.wizard.answers import EVERYONE, Answers, FormError
-from lenience.dashboard.wizard.past_file import ColumnAnswers, columns, known_outcomes, read_past, values
-from lenience.dashboard.wizard.plan import (
-    read_column_answers,
-    read_hand,
-    read_objective,
-    read_segments,
-    read_specification,
-    starting,
-    untouched_score,
-)
+from lenience.dashboard.wizard.hand import read_hand
+from lenience.dashboard.wizard.objective_plan import read_objective, read_specification, starting
+from lenience.dashboard.wizard.past_file import columns, known_outcomes, read_past, values
+from lenience.dashboard.wizard.plan import read_column_answers, read_segments, untouched_score
 from lenience.history.past_columns import PastColumns
 from lenience.service.domain.feature_cells import segment_of
 from rejections import rejected
 
-MEANT = ColumnAnswers(PastColumns(("region",), "status", None, ("paid",), ("default",), only_given=True))
+MEANT = PastColumns(("region",), "status", None, ("paid",), ("default",), only_given=True)
 
 
-def _meant(**changes: object) -> ColumnAnswers:
-    return ColumnAnswers(msgspec.structs.replace(MEANT.columns, **changes))
+def _meant(**changes: object) -> PastColumns:
+    return msgspec.structs.replace(MEANT, **changes)
 
 
 def _taken_in(folder: Path, text: str) -> Path:
@@ -142,8 +136,7 @@ def test_cells_without_rows_are_there_too(tmp_path: Path) -> None:
     lines = "".join(f"{30 + i % 20},{'ab'[i > 30]},{'10'[i % 3 == 0]}\n" for i in range(60)) + "90,a,1\n"
     path = _taken_in(tmp_path, "age,kind,ok\n" + lines)
     meant = PastColumns(("age", "kind"), "ok", None, ("1",), ("0",), only_given=True, scores=("age",))
-    mapping = ColumnAnswers(meant, cuts=(("age", (20.0, 80.0)),))
-    past = read_past(path, mapping)
+    past = read_past(path, msgspec.structs.replace(meant, bands=(("age", (20.0, 80.0)),), decide_by_protected=True))
     assert [(row.segment, row.arrivals) for row in past.history.segments if row.arrivals] == [
         ("age 20..80, kind=a", 31),
         ("age 20..80, kind=b", 29),
@@ -160,7 +153,7 @@ def test_cells_without_rows_are_there_too(tmp_path: Path) -> None:
     [
         ("score", "many", "such as 5, or their edges"),
         ("score", "700", "For one edge at 700 type “700,”"),
-        ("score", ", ".join(str(i) for i in range(20)), "at most 19 edges"),
+        ("score", ", ".join(str(i) for i in range(20)), "1 to 19 edges"),
         ("region", "3", "'region' has no numbers"),
         ("one", "3", "nearly all of its values are the same"),
     ],

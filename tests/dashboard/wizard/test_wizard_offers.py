@@ -13,7 +13,8 @@ from lenience.core.belief import Belief
 from lenience.core.offers import Offer, Offers
 from lenience.dashboard.wizard.answers import Answers, FormError
 from lenience.dashboard.wizard.backtest import backtest
-from lenience.dashboard.wizard.plan import objective_fields, read_economics
+from lenience.dashboard.wizard.objective_plan import objective_fields
+from lenience.dashboard.wizard.plan import read_economics
 from lenience.history.fit import fit_history
 from lenience.history.past_rows import KnownOutcome
 from lenience.objectives.discounted import Discounted

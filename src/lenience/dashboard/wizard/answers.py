@@ -37,6 +37,9 @@ COLUMNS = (
     "maturing",
     "decide_by_protected",
     "as_of",
+    "half_life",
+    "price_bands",
+    "monitor",
     "priced",
     *ECONOMICS,
     *("loss_given_default", "funding_rate", "rate_unit", "term_unit", "currency"),
@@ -56,8 +59,9 @@ OBJECTIVE = (
         "rate",
         "discount",
     ),
-    *("delay", "usual", "floor", "cap", "expiry"),
+    *("delay", "usual", "floor", "cap", "expiry", "segment_costs"),
 )
+EVIDENCE = ("model", "prior_rate", "prior_worth", "doubt")
 
 
 class FormError(InputError):
@@ -91,6 +95,9 @@ class Answers(msgspec.Struct, frozen=True):
     maturing: str = ""  # "yes" if pending outcomes count according to their age
     decide_by_protected: str = ""  # "yes" if decisions may differ by a protected attribute
     as_of: str = ""
+    half_life: str = ""  # days after which an outcome counts half
+    price_bands: str = ""  # by how many bands of break-evens segments are divided further
+    monitor: tuple[str, ...] = ()  # columns that fairness is measured by and decisions do not look at
     priced: str = ""  # what the file has of each applicant: nothing, gain_loss or loan
     gain_column: str = ""
     loss_column: str = ""
@@ -110,6 +117,9 @@ class Answers(msgspec.Struct, frozen=True):
     scale: str = ""  # what the score is: failure, success, points or points_lower
     trust: str = ""  # how many outcomes the score is worth
     model: str = ""
+    prior_rate: str = ""  # the expected success rate before any outcome, in percent
+    prior_worth: str = ""  # and how many outcomes it is worth
+    doubt: str = ""  # the probability that the prior is wrong, in percent
     name: str = ""
     description: str = ""
     known: str = "rate"
@@ -126,6 +136,7 @@ class Answers(msgspec.Struct, frozen=True):
     floor: str = ""
     cap: str = ""
     expiry: str = ""
+    segment_costs: str = ""  # lines of a segment and its break-even in percent
 
     def pairs(self, without: tuple[str, ...] = ()) -> list[tuple[str, str]]:
         """Return names and values for the hidden fields of a form."""
@@ -169,7 +180,7 @@ def read_answers(form: Any) -> Answers:
         if len(texts) > MOST or any(len(text) > LONGEST for text in texts):
             raise InputError(name, allowed=f"at most {MOST} answers of {LONGEST:,} characters", code="too_large")
         # Keep white space in values that are compared with those of the file.
-        several = name in ("segment", "accepted_means", "outcome_means")
+        several = name in ("segment", "accepted_means", "outcome_means", "monitor")
         if several:
             given[name] = tuple(text for text in texts if text)
         elif texts:

@@ -14,16 +14,9 @@ from lenience.dashboard.figures.course import course_picture
 from lenience.dashboard.rendering import UNIT, natural
 from lenience.dashboard.wizard.answers import Answers, FormError, sentence
 from lenience.dashboard.wizard.backtest import Backtest, backtest, halved
+from lenience.dashboard.wizard.objective_plan import DAYS, read_specification, read_unit
 from lenience.dashboard.wizard.past_file import known_outcomes, offers_of_rows, rejected_since
-from lenience.dashboard.wizard.plan import (
-    DAYS,
-    SegmentPlan,
-    believe_as_answered,
-    read_column_answers,
-    read_segments,
-    read_specification,
-    read_unit,
-)
+from lenience.dashboard.wizard.plan import SegmentPlan, believe_as_answered, read_column_answers, read_segments
 from lenience.history.past_rows import KnownOutcome
 
 SHOWN = 100  # largest segments, whose rows are shown
@@ -67,9 +60,9 @@ def backtest_view(path: Path, answers: Answers, cold: bool) -> dict[str, Any]:
             "dated": bool(answers.time),
         }
     else:
-        earlier, later = halved(known, max(late, (mapping.columns.maturity or 0.0) / DAYS))
-        if not mapping.columns.time or not earlier:
-            return shown | {"trouble": NO_HALVES if mapping.columns.time else NO_DATE}
+        earlier, later = halved(known, max(late, (mapping.maturity or 0.0) / DAYS))
+        if not mapping.time or not earlier:
+            return shown | {"trouble": NO_HALVES if mapping.time else NO_DATE}
         priors = _believed(segments, answers, earlier)
         since, rejected = rejected_since(path, mapping, history, later[0].years or 0.0)
         shown |= {"rejected": rejected, "waiting": 0, "dated": True, "since": since, "taught": len(earlier)}

@@ -20,15 +20,9 @@ from lenience.core.objective import Objective
 from lenience.core.protected_attributes import is_protected, protected_among
 from lenience.dashboard.wizard.answers import EVERYONE, Answers, FormError, number, one_of, optional, sentence
 from lenience.dashboard.wizard.guesses import WORDS
+from lenience.dashboard.wizard.objective_plan import checked_specification, read_objective, read_settings
 from lenience.dashboard.wizard.past_file import Column
-from lenience.dashboard.wizard.plan import (
-    check_meanings,
-    check_protected,
-    checked_specification,
-    read_economics,
-    read_objective,
-    read_settings,
-)
+from lenience.dashboard.wizard.plan import check_meanings, check_protected, read_economics
 from lenience.dashboard.wizard.upload_reader import uploaded_file
 from lenience.dashboard.wizard.upload_table import connect, identifier, names, table_of
 from lenience.files.economics import Economics
@@ -272,13 +266,11 @@ def read_feature_specification(path: Path, answers: Answers) -> PolicySpecificat
     feature_objective(answers)
     settings = read_settings(answers)
     given = read_feature_answers(path, answers)
+    settings = msgspec.structs.replace(
+        settings,
+        monitored=tuple(name for name in given.monitored if len(name) <= MONITORED_NAME),
+        protected=tuple(protected_among([column.name for column in given.columns])),
+    )
     fit = read_feature_fit(path, answers)
-    body = feature_policy_body(fit.policy, answers.name)
-    made = body | settings | {"origin": msgspec.to_builtins(fit.origin)}
-    monitored = [name for name in given.monitored if len(name) <= MONITORED_NAME]
-    protected = protected_among([column.name for column in given.columns])
-    if protected:
-        made |= {"decide_by_protected": True, "protected": protected}
-    elif monitored:
-        made["protected"] = monitored
-    return checked_specification(made)
+    body = feature_policy_body(fit.policy, answers.name) | settings.fields
+    return checked_specification(body | {"origin": msgspec.to_builtins(fit.origin)})

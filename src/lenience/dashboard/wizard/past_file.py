@@ -19,13 +19,13 @@ import msgspec
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
-from lenience.dashboard.wizard.bands import Cut, features_of
 from lenience.dashboard.wizard.upload_reader import uploaded_file
 from lenience.dashboard.wizard.upload_table import LIMITS, connect, identifier, names, table_of
 from lenience.files.date_formats import looks_like_date
 from lenience.files.economics import GAIN, LOSS, with_economics
 from lenience.files.source import without_engine_warnings
 from lenience.history import past, past_rows
+from lenience.history.bands import cut_columns
 from lenience.history.beliefs import BAND
 from lenience.history.history import History
 from lenience.history.past import PastSegments
@@ -33,7 +33,6 @@ from lenience.history.past_columns import PastColumns
 from lenience.history.past_rows import KnownOutcome
 from lenience.history.segment_history import SEPARATOR
 from lenience.service.domain import limits
-from lenience.service.domain.feature_cells import Feature, names_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -54,13 +53,6 @@ class Column(msgspec.Struct, frozen=True):
     bands: bool = False
 
 
-class ColumnAnswers(msgspec.Struct, frozen=True):
-    """What the columns mean, and how columns of numbers are cut into bands."""
-
-    columns: PastColumns
-    cuts: tuple[tuple[str, Cut], ...] = ()
-
-
 class UploadedPast(PastSegments, frozen=True):
     """The segments of an uploaded file.
 
@@ -70,13 +62,10 @@ class UploadedPast(PastSegments, frozen=True):
         Number of years in which the applicants arrived, None without dates.
     silent
         Number of accepted applicants without an outcome in the file.
-    features
-        Features whose cells are the segments, if columns are cut into bands.
     """
 
     years: float | None = None
     silent: int = 0
-    features: tuple[Feature, ...] = ()
 
 
 def ready() -> bool:
@@ -148,11 +137,9 @@ def follows(path: Path, outcome: str, column: str, yes: str, no: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def read_past(path: Path, answers: ColumnAnswers) -> UploadedPast:
+def read_past(path: Path, meaning: PastColumns) -> UploadedPast:
     """Count the rows of the file as the answers define."""
-    with _opened(path, answers) as (table, columns, features):
-        if features:
-            names_of(list(features))  # raises if there are too many cells
+    with _opened(path, meaning) as (table, columns):
         counts = past.read_past(table, columns)
         _check(counts.history, columns)
         file, digest = uploaded_file(path)
@@ -163,23 +150,22 @@ def read_past(path: Path, answers: ColumnAnswers) -> UploadedPast:
             counts.scores,
             past_rows.span_in_years(table, columns),
             past_rows.accepted_without_outcome(table, columns),
-            features,
         )
 
 
-def known_outcomes(path: Path, answers: ColumnAnswers, history: History) -> list[KnownOutcome]:
+def known_outcomes(path: Path, meaning: PastColumns, history: History) -> list[KnownOutcome]:
     """Return the past applicants whose outcome is known (and mature), in order of time."""
-    with _opened(path, answers) as (table, columns, _):
+    with _opened(path, meaning) as (table, columns):
         return past_rows.known_outcomes(table, columns, history)
 
 
-def offers_of_rows(path: Path, answers: ColumnAnswers, places: Collection[int]) -> dict[int, Offer]:
+def offers_of_rows(path: Path, meaning: PastColumns, places: Collection[int]) -> dict[int, Offer]:
     """Return the offers of rows by their position in the file, those with valid numbers. Empty without economics."""
-    economics = answers.columns.economics
+    economics = meaning.economics
     if economics is None:
         return {}
     wanted = set(places)
-    with _opened(path, answers) as (table, _, _), without_engine_warnings():
+    with _opened(path, meaning) as (table, _), without_engine_warnings():
         backend = table.get_backend()
         priced = with_economics(backend, table, economics, [])
         rows = backend.to_pyarrow(priced.select(past_rows.ROW_NUMBER, GAIN, LOSS).filter(priced[GAIN].notnull()))
@@ -189,36 +175,33 @@ def offers_of_rows(path: Path, answers: ColumnAnswers, places: Collection[int]) 
     }
 
 
-def rejected_since(path: Path, answers: ColumnAnswers, history: History, years: float) -> tuple[dt.date, int]:
+def rejected_since(path: Path, meaning: PastColumns, history: History, years: float) -> tuple[dt.date, int]:
     """Return the day ``years`` after the first known decision, and the number of rejections since."""
-    with _opened(path, answers) as (table, columns, _):
+    with _opened(path, meaning) as (table, columns):
         return past_rows.rejected_since(table, columns, history, years)
 
 
-def mean_delay(path: Path, answers: ColumnAnswers, history: History, column: str) -> tuple[float, int] | None:
+def mean_delay(path: Path, meaning: PastColumns, history: History, column: str) -> tuple[float, int] | None:
     """Return the mean days from the decision to the date in another column, and the number of outcomes."""
-    with _opened(path, answers) as (table, columns, _):
+    with _opened(path, meaning) as (table, columns):
         return past_rows.mean_delay(table, columns, history, column)
 
 
 @contextmanager
-def _opened(path: Path, answers: ColumnAnswers) -> Iterator[tuple[ir.Table, PastColumns, tuple[Feature, ...]]]:
-    """Open the file as a table, with the meaning of its columns and the features that divide it."""
+def _opened(path: Path, meaning: PastColumns) -> Iterator[tuple[ir.Table, PastColumns]]:
+    """Open the file as a table, with the meaning of its columns and how they divide it."""
     import ibis
 
-    columns = answers.columns
-    priced = columns.economics.given if columns.economics is not None else {}
-    wanted = [str(value) for name, value in priced.items() if name not in ("loss_given_default", "funding_rate")]
-    single = (columns.outcome, columns.accepted, columns.time, columns.outcome_time)
-    for name in (*columns.segments, *single, *columns.groups, *columns.scores, *wanted):
+    single = (meaning.outcome, meaning.accepted, meaning.time, meaning.outcome_time)
+    for name in (*meaning.segments, *single, *meaning.groups, *meaning.scores):
         if name and name not in names(path):
             raise InputError.unknown_name("column", name, names(path), "the columns")
-    features = features_of(path, columns.segments, answers.cuts)
     backend = ibis.duckdb.connect(threads=1, **LIMITS)
     try:
         with without_engine_warnings():
             table = backend.read_parquet(path, file_row_number=True)
-        yield table, msgspec.structs.replace(columns, cells=features), features
+        cells = cut_columns(table, meaning.segments, dict(meaning.bands))
+        yield table, msgspec.structs.replace(meaning, cells=cells)
     finally:
         backend.disconnect()
 

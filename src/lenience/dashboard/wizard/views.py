@@ -16,8 +16,16 @@ from lenience.dashboard.figures.intervals import shrinkage_bar
 from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.rendering import natural
 from lenience.dashboard.wizard import past_file, upload_reader
-from lenience.dashboard.wizard.answers import BANDS, COLUMNS, EVERYONE, OBJECTIVE, Answers, FormError, sentence
-from lenience.dashboard.wizard.bands import MANY, USUAL
+from lenience.dashboard.wizard.answers import (
+    BANDS,
+    COLUMNS,
+    EVERYONE,
+    EVIDENCE,
+    OBJECTIVE,
+    Answers,
+    FormError,
+    sentence,
+)
 from lenience.dashboard.wizard.feature_plan import (
     TRUST,
     feature_objective,
@@ -34,19 +42,18 @@ from lenience.dashboard.wizard.guesses import (
     guess_outcome_time,
     other_dates,
 )
-from lenience.dashboard.wizard.plan import (
+from lenience.dashboard.wizard.objective_plan import (
     DAYS,
-    read_column_answers,
     read_cost,
     read_objective,
-    read_segments,
+    read_segment_costs,
     read_settings,
     read_specification,
     read_unit,
     start_mark,
     starting,
-    untouched_score,
 )
+from lenience.dashboard.wizard.plan import read_column_answers, read_segments, untouched_score
 from lenience.history.history import History
 from lenience.reports.timing_figures import timing_figures, weight_figures
 from lenience.service.domain import limits
@@ -59,6 +66,8 @@ MEANINGS = {  # labels of the meanings of a value; a bad value makes a bad row
 }
 MOST_SILENT = 0.4  # share of accepted applicants without an outcome above which the page warns
 LINES = ("group-1", "group-2 dashed")  # classes of the style sheet
+MANY = 20  # different numbers: bands are suggested for a column with more
+USUAL = "5"  # bands that the form suggests
 SHOWN = 100  # largest segments, whose rows a page shows
 
 
@@ -178,7 +187,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         "scored": bool(segments.past.scores),
         "grouped": bool(segments.past.groups),
         "model": answers.model or "own",
-        "carried": answers.pairs(("model",)),
+        "carried": answers.pairs(EVIDENCE),
     }
 
 
@@ -251,11 +260,11 @@ def usual_delay(path: Path, answers: Answers, past: past_file.UploadedPast | Non
         measured = past_file.mean_delay(path, mapping, past.history, column)
         if measured is not None:
             days = f"{measured[0]:.3g}"
-            return days if mapping.columns.maturity else "", f"{days} in the file, from {answers.time} to {column}"
-    if not mapping.columns.maturity:
+            return days if mapping.maturity else "", f"{days} in the file, from {answers.time} to {column}"
+    if not mapping.maturity:
         return "", ""
-    half = f"{mapping.columns.maturity / 2:g}"
-    most = f"the {mapping.columns.maturity:g} days of step 2"
+    half = f"{mapping.maturity / 2:g}"
+    most = f"the {mapping.maturity:g} days of step 2"
     return half, f"{half} is half of {most}; type the mean if you know it"
 
 
@@ -268,9 +277,10 @@ def starting_view(path: Path, answers: Answers) -> dict[str, Any]:
         cost = read_cost(answers, segments)
         empty["cost"] = cost
         objective = read_objective(answers, segments)
+        costs = read_segment_costs(answers, segments)
     except FormError as error:
         return empty | {"trouble": sentence(str(error))}
-    rows = starting(segments, objective)
+    rows = starting(segments, objective, costs=costs)
     return empty | {
         "starts": sorted(rows[:SHOWN], key=lambda row: natural(row.name)),
         "more": len(rows) - SHOWN,

@@ -64,6 +64,8 @@ def _description(rule: FeatureRule) -> dict[str, Any]:
 def from_specification(document: Any) -> FeatureRule:
     """Return the rule that a document holds, or raise an InputError."""
     given: Mapping[str, Any] = mapped("policy", document, f"an object with format {FORMAT!r}")
+    if isinstance(model := given.get("model"), Mapping) and "format" not in given:
+        return _rule_of_version(model)
     if given.get("format") != FORMAT or given.get("version") != VERSION:
         raise InputError(
             "format", given.get("format"), f"{FORMAT!r}, version {VERSION}", code="invalid_file",
@@ -82,6 +84,20 @@ def from_specification(document: Any) -> FeatureRule:
                 "does not agree with the state of the policy", field, value=given.get(field), code="invalid_file",
                 hint="Fit the policy again instead of editing the document.",
             )  # fmt: skip
+    return rule
+
+
+def _rule_of_version(model: Mapping[str, Any]) -> FeatureRule:
+    """Return the rule in a version of the service, as lenience fit --output and the guided form write it."""
+    try:
+        rule = restore(base64.b64decode(str(model.get("state") or ""), validate=True))
+    except (binascii.Error, InputError):
+        rule = None
+    if not isinstance(rule, FeatureRule):
+        raise InputError.because(
+            "must hold what the model has learnt", "model.state", code="invalid_file",
+            hint="Write the file with lenience fit --output.",
+        )  # fmt: skip
     return rule
 
 

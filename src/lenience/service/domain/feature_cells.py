@@ -13,10 +13,9 @@ import msgspec
 from msgspec import Meta
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import edge_name
+from lenience.segments.column_parts import OTHER, part_labels
 from lenience.service.domain import limits
 
-OTHER = "other"
 LIKE = 0.75  # similarity, from 0 to 1, from which a value is probably a misspelling of a listed one
 MOST_NAMED = 10  # values that a warning lists
 
@@ -62,11 +61,7 @@ class Feature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def labels(self) -> list[str]:
         """The label of each part, as it appears in segment names."""
-        if self.values:
-            return [f"{self.name}={value}" for value in (*self.values, OTHER)]
-        edges = [edge_name(edge) for edge in self.edges]
-        middle = [f"{self.name} {low}..{high}" for low, high in pairwise(edges)]
-        return [f"{self.name}<{edges[0]}", *middle, f"{self.name}>={edges[-1]}"]
+        return part_labels(self.name, self.edges, self.values)
 
     def label(self, value: limits.FeatureValue | None) -> str:
         """Return the label of the part that contains a value."""

@@ -16,6 +16,7 @@ from lenience.cli.monitored import monitored_json, print_monitored
 from lenience.cli.options import bold, console, doubt_option, json_option, print_json, table, unit_of
 from lenience.cli.past import PastOptions, history_options, read_past_options
 from lenience.cli.policy_options import policy_options, read_settings
+from lenience.cli.progress import announcing
 from lenience.core.formatting import counted, even_percent, plural
 from lenience.core.money import Money
 from lenience.history.beliefs import MODELS
@@ -78,11 +79,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
             monitored=options["monitor"],
         )  # fmt: skip
         write_specification(past, output, settings, money)
-    starts = {}
-    if past.segments is not None:
-        from lenience.segments.starting import starts as find_starts
-
-        starts = {row.name: row for row in find_starts(past.segments)}
+    starts = _starts(past)
     late = {row.name: row for row in past.exposures()}
     warning = past.warning(
         {name: late[name].starts is not False if late else row.starts for name, row in starts.items()}
@@ -192,6 +189,16 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
     if output is not None:
         out.print(bold("Written:"), f"{output}.")
         out.print(f"Next: lenience check {shlex.quote(output)}")
+
+
+def _starts(past: PastOptions) -> dict[str, Start]:
+    """Return whether each segment starts; nothing if no break-even is known."""
+    if past.segments is None:
+        return {}
+    from lenience.segments.starting import starts
+
+    with announcing("Computing which segments would start"):
+        return {row.name: row for row in starts(past.segments)}
 
 
 def _print_outset(past: PastOptions) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from lenience.cli.feature_options import TRUST
 from lenience.cli.monitored import check_protected, monitored_json, print_monitored
 from lenience.cli.options import bold, console, print_json, table, unit_of
-from lenience.cli.past import problems_of
+from lenience.cli.past import problems_of, with_rates
 from lenience.cli.past_texts import check_accepted, read_ranges, read_units
 from lenience.cli.policy_options import read_settings
 from lenience.cli.progress import announcing
@@ -63,7 +63,7 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
             options["source"],
             options["outcome_column"],
             accepted,
-            problem if late is None else late,
+            with_rates(problem, options["arrivals"], options["discount_rate"]) if late is None else late,
             model,
             options["feature_columns"],
             (*options["segment_columns"], *options["category_columns"]),

@@ -410,8 +410,7 @@ def read_past_options(
             # "history" gives the same beliefs as "own", and "pooled-history" is the selective-labels trap.
             if name not in ("history", "pooled-history"):
                 outset += shut_out_at_outset(divided, known or history.rates(), name)
-    rates = {} if arrivals is None else {"arrivals": arrivals, "discount_rate": discount_rate}
-    posted: Discounted | Delayed = msgspec.structs.replace(whole, **rates)
+    posted: Discounted | Delayed = with_rates(whole, arrivals, discount_rate)
     if late is not None:
         posted = late if whole.offers is None else late.with_offers(whole.offers)
     return PastOptions(
@@ -475,6 +474,13 @@ def problems_of(
     if arrivals is None or discount_rate is None or label_delay is None:
         return problem, None
     return problem, Delayed(problem.cost, arrivals, discount_rate, real("--label-delay", label_delay, above=0))
+
+
+def with_rates(problem: Discounted, arrivals: float | None, discount_rate: float | None) -> Discounted:
+    """Return the objective with the yearly numbers that its discount comes from, as the service takes it."""
+    if arrivals is None:
+        return problem
+    return msgspec.structs.replace(problem, arrivals=arrivals, discount_rate=discount_rate)
 
 
 def _arrivals_last_year(history: History) -> float:

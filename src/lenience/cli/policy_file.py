@@ -25,13 +25,14 @@ def write_specification(past: PastOptions, path: str, settings: PolicySettings, 
     if past.segments is None or past.objective is None:
         raise InputError.because("needs --cost, or --gain and --loss", "--output", value=path, code="missing")
     objective: Any = past.objective
-    if objective.offers is None and money.unit is not None and money.currency:
+    # With late outcomes one break-even is solved exactly and offers are not, so it stays one break-even.
+    if objective.offers is None and money.unit is not None and money.currency and not objective.label_delay:
         objective = objective.with_offers(
             one_offer(money.unit * (1 - objective.cost), money.unit * objective.cost, money.currency)
         )
     shares = {cell.name: cell.share for cell in past.segments.cells}
     own = past.history.offers() if past.history.has_offers else {}
-    origin = fitted_origin(past.history.origin, past.fitted.model, past.objective.cost)
+    origin = fitted_origin(past.history.origin, past.fitted.model, past.objective)
     made = make_specification(
         settings, objective, past.fitted.shrinkage, shares, past.groups, own, past.history.cells, origin
     )

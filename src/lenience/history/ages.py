@@ -170,7 +170,9 @@ def count_ages(
         good=(used.label == TRUE).sum(), bad=(used.label == FALSE).sum(), still_open=(used.label == UNKNOWN).sum()
     )
     result = CountedAges([], [], [], [], [])
-    for row in backend.to_pyarrow(counts).to_pylist():
+    # An engine returns groups in any order, and the random weights of the timing curves follow the order.
+    rows_by_age = backend.to_pyarrow(counts).to_pylist()
+    for row in sorted(rows_by_age, key=lambda row: ([str(row[column]) for column in columns], row["age"])):
         name = names.get(tuple(str(row[column]) for column in columns))
         if name is not None:  # rows without a segment are bad rows
             for values, value in zip(

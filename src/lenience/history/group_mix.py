@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lenience.files.source import open_source
+from lenience.files.source import open_source, without_engine_warnings
 from lenience.history.history import History
 from lenience.history.past import read_past
 from lenience.history.past_columns import CELL, EVERYONE, PastColumns
@@ -142,7 +142,8 @@ def group_counts(
         If a column does not exist.
     """
     if history.cells:  # the cells become a column, to be crossed with the groups
-        table, _ = open_source(source, connection, sheet=sheet)
+        with without_engine_warnings():
+            table, _ = open_source(source, connection, sheet=sheet)
         prepared = msgspec.structs.replace(columns, cells=history.cells)
         source, connection, sheet = prepared_table(table, prepared), None, None
         columns = msgspec.structs.replace(

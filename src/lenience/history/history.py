@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,6 +13,7 @@ from lenience.core.data_origin import PolicyOrigin
 from lenience.core.errors import InputError
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
+from lenience.core.protected_attributes import protected_among
 from lenience.history.description import MANY, describe_history, describe_prices, describe_selection
 from lenience.history.economics import merged_offers
 from lenience.history.immaturity import Immaturity
@@ -332,6 +333,105 @@ class History(msgspec.Struct, frozen=True):
             known = self.beliefs(prior)
         return Segments.of(
             shares, self.objectives(objective, own_offers), {name: known[name] for name in shares}, self.groups(group)
+        )
+
+    def specification(
+        self,
+        name: str,
+        objective: Objective,
+        *,
+        model: str = "own",
+        prior: Belief | None = None,
+        group: str | Sequence[str] = (),
+        score: str | Sequence[str] = (),
+        segment_costs: Mapping[str, float] | None = None,
+        doubt: float | None = None,
+        description: str = "",
+        exploration_floor: float = 0.0,
+        exposure_cap: int | None = None,
+        expire_after_days: float | None = None,
+    ) -> dict[str, Any]:
+        """Return the policy of this history as the service takes it, with everything that its outcomes say.
+
+        It is what ``lenience fit --output`` writes. Create the policy with ``Client.create_policy``, or write it to a
+        file for ``lenience check`` and ``lenience serve --policy``.
+
+        Parameters
+        ----------
+        name : str
+            The name of the policy.
+        objective : Objective
+            The objective of the whole population. If it has offers, e.g. ``Discounted(offers=history.offers_of_all(),
+            arrivals=1000, discount_rate=0.1)``, every segment gets the offers of its own applicants.
+        model : str, default "own"
+            Where beliefs come from: "own", "jeffreys", "shared", "curve", "history" or "pooled-history".
+        prior : Belief, optional
+            The belief before any label; Beta(1, 1) by default.
+        group : str or sequence of str, optional
+            The segment column, or columns, that hold the group of a segment.
+        score : str or sequence of str, optional
+            The ordered segment columns, for the model "curve".
+        segment_costs : mapping, optional
+            The break-even success rate of single segments, where it differs from that of the objective.
+        doubt : float, optional
+            The probability that the prior is wrong and nothing is known instead.
+        description : str, default ""
+            The purpose of the policy.
+        exploration_floor : float, default 0
+            The share of a stopped segment that is still accepted.
+        exposure_cap : int, optional
+            The most outcomes that may be pending in a segment.
+        expire_after_days : float, optional
+            The days after which a missing outcome expires.
+
+        Returns
+        -------
+        dict
+            The specification, of JSON values.
+
+        Raises
+        ------
+        InputError
+            If a column, a model or a segment does not exist.
+
+        Examples
+        --------
+        >>> from lenience import Discounted, fit_history
+        >>> past = {"region": ["north", "south"], "in": [1, 1], "good": [1, 0]}
+        >>> made = fit_history(past, "region", "in", "good").specification("loans", Discounted(0.8, 0.99))
+        >>> made["segments"][0]
+        {'name': 'north', 'share': 0.5, 'prior': {'n': 3.0, 's': 2.0}, 'group': None, 'past_outcomes': 1.0}
+        """
+        from lenience.history.beliefs import beliefs_of_history
+        from lenience.history.origin import fitted_origin
+        from lenience.history.specification import PolicySettings, make_specification
+
+        columns = [group] if isinstance(group, str) else list(group)
+        fitted = beliefs_of_history(
+            self, model, Belief(2, 1) if prior is None else check_prior(prior), columns,
+            [score] if isinstance(score, str) else score,
+        )  # fmt: skip
+        settings = PolicySettings(
+            name=name,
+            description=description,
+            exploration_floor=exploration_floor,
+            exposure_cap=exposure_cap,
+            expire_after_days=expire_after_days,
+            segment_costs=dict(segment_costs or {}),
+            doubt=doubt,
+            protected=tuple(protected_among(self.columns)),
+        )
+        arrivals = {row.segment: max(row.arrivals, 1) for row in self.segments}
+        total = sum(arrivals.values())
+        return make_specification(
+            settings,
+            objective,
+            fitted.shrinkage,
+            {segment: count / total for segment, count in arrivals.items()},
+            self.groups(columns) if columns else {},
+            self.offers() if objective.offers is not None and self.has_offers else {},
+            self.cells,
+            fitted_origin(self.origin, model, objective),
         )
 
     def objectives(self, objective: Objective, own_offers: bool = True) -> Objective | dict[str, Objective]:

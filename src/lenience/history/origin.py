@@ -22,6 +22,7 @@ from lenience.history.statuses import FALSE, TRUE, UNKNOWN, GivenWords, decision
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from lenience.core.objective import Objective
     from lenience.history.history import History
 
 MOST_VALUES = 20  # of each meaning
@@ -167,9 +168,10 @@ def _cell(value: object) -> str:
     return EMPTY if value is None or value != value or not str(value).strip() else str(value).strip()
 
 
-def fitted_origin(origin: PolicyOrigin | None, model: str, cost: float) -> PolicyOrigin | None:
+def fitted_origin(origin: PolicyOrigin | None, model: str, objective: Objective) -> PolicyOrigin | None:
     """Return the origin of a policy: that of its history, with the model and, without amounts, the break-even."""
     if origin is None:
         return None
+    cost = objective.cost if objective.offers is None else objective.offers.mean_cost
     economics = origin.economics or {"break_even": percent(cost, 4)}
     return msgspec.structs.replace(origin, model=short(model), economics=economics)

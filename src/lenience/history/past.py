@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from lenience.core.errors import InputError
-from lenience.files.source import open_source
+from lenience.files.source import open_source, without_engine_warnings
 from lenience.history.beliefs import Fitted, fit_model, ordered
 from lenience.history.fit import fit_history
 from lenience.history.history import History
@@ -128,7 +128,8 @@ def read_past(
         warn=False,  # the caller shows History.describe(), which has the warning
     )
     if history.cells and (columns.groups or columns.scores):
-        table = open_source(source, connection, sheet=sheet)[0]
+        with without_engine_warnings():
+            table = open_source(source, connection, sheet=sheet)[0]
         return _with_cells(table, msgspec.structs.replace(columns, cells=history.cells), history)
     return PastSegments(history, _groups(source, columns, history), _scores(source, columns, history))
 

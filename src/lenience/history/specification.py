@@ -122,6 +122,7 @@ def make_specification(
 
     Examples
     --------
+    >>> from lenience.core.belief import Belief
     >>> from lenience.objectives.discounted import Discounted
     >>> row = Shrinkage("north", Belief(2, 1), 8, 6, Belief(10, 7))
     >>> made = make_specification(PolicySettings(name="loans"), Discounted(0.8, 0.99), [row], {"north": 1.0})

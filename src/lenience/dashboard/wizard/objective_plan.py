@@ -156,7 +156,7 @@ def read_specification(answers: Answers, segments: SegmentPlan) -> PolicySpecifi
     origin = None
     if segments.past is not None:
         history = segments.past.history
-        cells, origin = history.cells, fitted_origin(history.origin, answers.model or "own", objective.cost)
+        cells, origin = history.cells, fitted_origin(history.origin, answers.model or "own", objective)
     offers = _own_offers(answers, segments)
     return checked_specification(
         make_specification(settings, objective, segments.rows, segments.shares, segments.groups, offers, cells, origin)

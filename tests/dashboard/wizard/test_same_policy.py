@@ -172,7 +172,7 @@ def test_everyone_was_accepted(run: Run, files: tuple[Path, Path], tmp_path: Pat
     given = Answers(**{**MEANT, **changes, "segment": ("region",)})
     made = read_specification(given, read_segments(files[1], given))
     assert alike(made) == alike(written)
-    assert made.origin is not None
+    assert made.origin
     assert made.origin.accepted == made.origin.rows == 400
 
 

@@ -49,11 +49,11 @@ SOLVE_SECONDS = 0.05  # for one segment, by the solver's estimate; more than tha
 @click.option("--fair-group", multiple=True, help="A column of the groups for --fair; by default those of --group.")
 @click.option("--within", type=float, help="The largest difference between groups for --fair; by default 0.05.")
 @click.option("--output", "-o", type=FILE, default="report.html", show_default=True, help="The page to write.")
-@click.option("--title", default="Segments", show_default=True, help="The page's title.")
+@click.option("--title", help="The page's title. By default it names the columns that divide applicants.")
 @json_option
 def report(
     output: str,
-    title: str,
+    title: str | None,
     as_json: bool,
     floor: float | None,
     floor_group: tuple[str, ...],
@@ -154,7 +154,7 @@ def report(
         write_segments_report(
             target,
             policies,
-            title=title,
+            title=title or f"Whom to accept, by {' and '.join(options['segment_columns'])}",
             truths=past.truths,
             shrinkage=past.fitted.shrinkage,
             history=past.history,

@@ -137,13 +137,11 @@ def segments_report(
     ]
     shown = money or next(iter(policies.segments)).objective.money
     worth = math.fsum(row.worth for row in late) if late else policies.value().midpoint
-    sections = []
+    compared = [] if history is None else compare_with_status_quo(policies, history, late)
+    sections = [status_quo_section(compared, shown)] if compared else []
     if late:
         dated = history is not None and history.as_of is not None
         sections.append(exposure_section(late, ignored, shown, dated))
-    compared = [] if history is None else compare_with_status_quo(policies, history, late)
-    if compared:
-        sections.append(status_quo_section(compared, shown))
     sections.append(_rejected_section(policies.segments, [row for row in rows if not row.starts], truths))
     sections.append(_rates_section(policies, rows, bool(late)))
     if history is not None and history.applied is not None:

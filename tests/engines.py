@@ -11,7 +11,7 @@ import pytest
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.monitor import Monitor
-from lenience.service.commands.outcomes import Change, OverrideRequest
+from lenience.service.commands.outcomes import Change, OverrideRequest, ReviewRequest
 from lenience.service.domain.clock import now
 from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
@@ -99,6 +99,10 @@ class Engine:
     def override(self, decision: str, choice: Any, reason: str = "known to the branch") -> Json:
         asked = OverrideRequest(choice, "head of credit", reason)
         return self.call(Change(make_sender("tester", None, "", ""), decision, "override", override=asked))
+
+    def review(self, decision: str, choice: Any, reason: str = "known to the branch") -> Json:
+        asked = ReviewRequest(choice, reason)
+        return self.call(Change(make_sender("tester", None, "", ""), decision, "review", review=asked))
 
     def counts(self, segment: str = "young", policy: str = "cards") -> tuple[float, float, int]:
         view = next(one for one in self.queries.policy(policy).segments if one.name == segment)

@@ -59,6 +59,8 @@ TABLES = "tests/service/domain/test_solved_tables.py"
 TABLE_DETAILS = "tests/service/domain/test_table_details.py"
 RULES = "tests/service/domain/test_rules.py"
 ROLLOUT = "tests/service/commands/test_rollout.py"
+REFERRAL = "tests/service/domain/test_referral.py"
+REFERRALS = "tests/service/commands/test_referrals.py"
 BLOCKS = "tests/solvers/test_blocks.py"
 BLOCK_KERNELS = "tests/solvers/test_block_kernels.py"
 FEATURE_OFFERS = "tests/policies/features/test_feature_offers.py"
@@ -378,6 +380,11 @@ TARGETS = (
     Target(DOMAIN + "rollout_comparison.py", ("tests/service/domain/test_rollout_comparison.py",)),
     Target("src/lenience/core/confidence_sequence.py", ("tests/service/domain/test_rollout_comparison.py",)),
     Target(COMMANDS + "rollout.py", (ROLLOUT,)),
+    Target(DOMAIN + "referral.py", (REFERRAL, REFERRALS)),
+    Target(DOMAIN + "referral_decision.py", (REFERRAL, REFERRALS)),
+    Target(DOMAIN + "review_report.py", (REFERRAL,)),
+    Target(COMMANDS + "referring.py", (REFERRALS,)),
+    Target(COMMANDS + "expire_referrals.py", (REFERRALS,), skipped=frozenset({"size"})),
     Target(COMMANDS + "rollout_assignment.py", (ROLLOUT,)),
     Target(DOMAIN + "calibration_bands.py", ("tests/service/queries/test_model_report.py",)),
     Target(DOMAIN + "version_estimates.py", ("tests/service/queries/test_model_report.py",)),

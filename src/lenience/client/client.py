@@ -851,6 +851,82 @@ class Client:
             f"/v1/decisions/{_part('decision', decision)}/override", {"decision": choice, "by": by, "reason": reason}
         )
 
+    def review(
+        self,
+        decision: str,
+        choice: Literal["accept", "reject"],
+        reason: str,
+        *,
+        by: str = "reviewer",
+        idempotency_key: str | None = None,
+    ) -> Json:
+        """Decide a referred case as a person.
+
+        Parameters
+        ----------
+        decision : str
+            The id of the decision, which is to refer.
+        choice : {"accept", "reject"}
+            What the person decides.
+        reason : str
+            Why. It is personal data and can be erased.
+        by : str, default "reviewer"
+            The role of the person, such as "credit officer". It stays in the log.
+        idempotency_key : str, optional
+            The key of the call.
+
+        Returns
+        -------
+        dict
+            The decision with its new status.
+        """
+        body = {"decision": choice, "reason": reason, "by": by}
+        return self._post(f"/v1/decisions/{_part('decision', decision)}/review", body, idempotency_key)
+
+    def referrals(
+        self,
+        policy: str,
+        *,
+        order: Literal["oldest", "worth"] = "oldest",
+        after: str | None = None,
+        limit: int = 100,
+    ) -> Json:
+        """List the cases that wait for a person, with what the policy thinks of each.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        order : {"oldest", "worth"}, default "oldest"
+            Which come first: the oldest, or those where a review is worth most.
+        after : str, optional
+            The ``next`` of the previous page, for the oldest first.
+        limit : int, default 100
+            The most entries.
+
+        Returns
+        -------
+        dict
+            ``referrals``, how many are ``waiting`` in all, and ``next``.
+        """
+        query: Json = {"order": order, "limit": limit} | ({} if after is None else {"after": after})
+        return self._get(f"/v1/policies/{_part('policy', policy)}/referrals", query)
+
+    def reviews(self, policy: str) -> Json:
+        """Return how often people and policy disagree on referred cases, and who was right.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+
+        Returns
+        -------
+        dict
+            The report: numbers, money with intervals, a ``verdict`` and a ``sentence``.
+        """
+        return self._get(f"/v1/policies/{_part('policy', policy)}/reviews")
+
     def proof(self, decision: str, *, size: int | None = None) -> Json:
         """Return the proof that a decision is in the log. ``lenience verify`` checks it without the service.
 

@@ -102,6 +102,8 @@ def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int,
     for chain, about, body in connection.execute(query.order_by(table.c.chain_id, table.c.seq)):
         event = read(body)
         assert isinstance(event, Overridden)
+        if event.review:  # the policy has left it to a person
+            continue
         # Each override reverses the one before, so a second one restores the policy's decision.
         last[chain, about] = None if last.get((chain, about)) else event.choice
     counts: dict[int, tuple[int, int]] = {}
@@ -206,7 +208,7 @@ def _apply(counts: Counts, event: Event) -> None:
         counts.successes += 1 if event.outcome == "success" else -1
         counts.failures += 1 if event.outcome == "failure" else -1
     elif isinstance(event, Overridden):
-        counts.accepted += 1 if event.choice == "accept" else -1
+        counts.accepted += 1 if event.choice == "accept" else 0 if event.review else -1
 
 
 def imported_since(connection: Connection, chain: int, at: int) -> Counts:

@@ -18,6 +18,7 @@ from lenience.service.commands.applicants import Applicants
 from lenience.service.commands.evidence import counts_seen
 from lenience.service.commands.monitor import check_monitored
 from lenience.service.commands.open_loans import count_open_loans
+from lenience.service.commands.referring import refer_applicant
 from lenience.service.commands.rollout_assignment import Assignment, assign
 from lenience.service.domain import limits
 from lenience.service.domain.answers import DecisionAnswer, DecisionsAnswer, RankAnswer, decision_answer
@@ -155,7 +156,7 @@ class Decide:
 
     def _locked(self, record: PolicyRecord) -> list[int]:
         """Return the chains to lock: those of the segments, and the policy's own where it counts for all of them."""
-        own = [record.chain] if record.ruling().overall is not None else []
+        own = [record.chain] if record.counts_over_segments else []
         segments = self._place(record)
         return [*own, *([record.monitored] if self._monitored else []), *segments]
 
@@ -224,7 +225,8 @@ class Decide:
             answers[i] = answer
             if len(answers) == len(chains):  # the event that carries the receipt of the whole answer
                 accepted = sum(answer.decision == "accept" for answer in answers.values())
-                made = WriteCounts(self.policy, accepted, len(answers) - accepted)
+                left = sum(answer.decision == "refer" for answer in answers.values())
+                made = WriteCounts(self.policy, accepted, len(answers) - accepted - left, referred=left)
                 body = answer if self.single else self._all([answers[position] for position in range(len(chains))])
                 full_answer = CommandAnswer(201, encoder.encode(body), made)
                 receipt = make_receipt(self.sender, full_answer)
@@ -235,6 +237,8 @@ class Decide:
             if version.overall is not None and event.decision == "accept":
                 change = UseChange(1, 1, 0.0 if event.offer is None else event.offer.loss)
                 ledger.change_use(ledger.chains[record.chain], self.sender.actor, event.id, change)
+            if event.referral is not None:
+                ledger.add_referral(chain, event.id, event.referral)
             if personal is not None:
                 ledger.add_personal(chain.id, seq, personal, event.id)
             if event.decision == "accept":
@@ -304,6 +308,9 @@ class Decide:
             verdict, applicant = decided
         else:
             verdict = self._after_ranking(rule, rule.decide(seen, chance, choices, use), place)
+        referred = None
+        if version.referral is not None:
+            referred = refer_applicant(ledger, record, version, rule, seen, verdict, applicant)
         shadows: tuple[Shadow, ...] = ()
         in_shadow = record.shadows if self._arms is None else self._arms.in_shadow(record, place)
         if in_shadow:
@@ -328,6 +335,8 @@ class Decide:
             applicant,
             applicants.lowered_by(version, verdict, place),
         )
+        if referred is not None:
+            answer = referred.answer(version, answer)
         personal = None
         if request.reference is not None or request.features is not None:
             personal = Personal(salt, request.reference, inputs)
@@ -341,8 +350,8 @@ class Decide:
             pending=counts.pending,
             successes=counts.successes,
             failures=counts.failures,
-            decision=verdict.decision,
-            rule=verdict.rule,
+            decision=answer.decision,
+            rule=answer.rule,
             limit=verdict.limit,
             probability=verdict.probability,
             threshold=verdict.threshold,
@@ -362,10 +371,12 @@ class Decide:
             model_at=ledger.model_states(record).at if record.learning else None,
             borrowed=seen.borrowed,
             applicant=applicant,
+            referral=None if referred is None else referred.ground,
+            review=None if referred is None else referred.review,
             unfit=None if self._arms is None else self._arms.unfit(place),
         )
         counts.arrivals += self._again is None  # who waited has arrived before
-        if verdict.decision == "accept":
+        if answer.decision == "accept":
             counts.accepted += 1
             counts.pending += 1
             if verdict.offer is not None:

@@ -29,7 +29,7 @@ from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.session_secrets import SessionSecrets
 from lenience.service.storage.store import Store
 
-ROLES = ("admin", "decide", "outcome", "read")
+ROLES = ("admin", "decide", "outcome", "read", "review")
 FRESH = 0.2  # seconds for which an unknown key is not looked up again
 LOCAL = "local"  # the actor while nobody needs to sign in
 

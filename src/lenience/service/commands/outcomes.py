@@ -13,6 +13,7 @@ from sqlalchemy import select
 
 from lenience.core.errors import InputError
 from lenience.service.commands.transitions import OverrideRequest as OverrideRequest
+from lenience.service.commands.transitions import ReviewRequest as ReviewRequest
 from lenience.service.commands.transitions import (
     Transition,
     own_date_of,
@@ -21,6 +22,7 @@ from lenience.service.commands.transitions import (
     plan_nothing,
     plan_outcome,
     plan_override,
+    plan_review,
     plan_status,
 )
 from lenience.service.domain import limits
@@ -83,7 +85,7 @@ class ExpiryRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     older_than_days: Annotated[float, Meta(ge=0, le=36_500)]
 
 
-Kind: TypeAlias = Literal["outcome", "correction", "override", "erasure", "expiry"]
+Kind: TypeAlias = Literal["outcome", "correction", "override", "review", "erasure", "expiry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class Change:
     outcome: Outcome | Interim | None = None
     override: OverrideRequest | None = None
     outcome_at: str | None = None
+    review: ReviewRequest | None = None
 
     @property
     def size(self) -> int:
@@ -155,6 +158,9 @@ class Change:
         if self.kind == "override":
             assert self.override is not None
             return plan_override(state, self.override)
+        if self.kind == "review":
+            assert self.review is not None
+            return plan_review(state, self.review)
         if self.kind == "expiry":
             return plan_expiry(state)
         return plan_nothing(state, "erasure", recorded=bool(ledger.unerased([state])))

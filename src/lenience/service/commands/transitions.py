@@ -32,6 +32,14 @@ from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
 
 
+class ReviewRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The decision of a person on a referred case, the reason, and the person's role."""
+
+    decision: Choice
+    reason: limits.Note
+    by: limits.Role = "reviewer"
+
+
 class OverrideRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An override by a person: the new decision, the person's role and the reason."""
 
@@ -116,7 +124,7 @@ class Transition:
         if self.kind == "override":
             assert self.override is not None
             assert self.personal is not None
-            assert self.choice != "wait"
+            assert self.choice in ("accept", "reject")
             return Overridden(
                 at=at,
                 actor=actor,
@@ -124,6 +132,7 @@ class Transition:
                 choice=self.choice,
                 by=self.override.by,
                 personal=self.personal.commitment,
+                review=self.state.status == schema.REFERRED,
                 receipt=digest,
             )
         return Erased(at=at, actor=actor, decision=decision, receipt=digest)
@@ -153,7 +162,7 @@ def plan_outcome(
 ) -> Transition:
     """Plan the outcome of an acceptance. An expired outcome may still be recorded."""
     now = state.status if status is None else status
-    if now in (schema.WAITING, schema.REPLACED):
+    if now in (schema.WAITING, schema.REPLACED, schema.REFERRED, schema.LAPSED):
         raise Conflict(
             f"the decision {state.id} is {now}, not an acceptance, so it has no outcome", code="decision_not_accepted"
         )
@@ -213,9 +222,14 @@ def own_date_of(state: DecisionState, text: str | None, now: int) -> int | None:
 
 
 def plan_expiry(state: DecisionState) -> Transition:
-    """Plan the expiry of an outcome. It counts neither as success nor as failure, and is no longer pending."""
+    """Plan the expiry of an outcome. It counts neither as success nor as failure, and is no longer pending.
+
+    A referred case lapses: nobody has decided it.
+    """
     if state.status == schema.EXPIRED:
         return Transition(state, "expired", "accept", "expiry", recorded=False)
+    if state.status in (schema.REFERRED, schema.LAPSED):
+        return Transition(state, "lapsed", "refer", "expiry", recorded=state.status == schema.REFERRED)
     if state.status != schema.PENDING:
         raise Conflict(f"the decision {state.id} is {state.status}, not pending", code="decision_not_pending")
     return Transition(state, "expired", "accept", "expiry", True, pending=-1)
@@ -238,9 +252,31 @@ def plan_correction(state: DecisionState, outcome: Outcome, own_date: int | None
     )
 
 
+def plan_review(state: DecisionState, request: ReviewRequest) -> Transition:
+    """Plan the decision of a person on a referred case."""
+    if state.status != schema.REFERRED:
+        raise Conflict(
+            f"the decision {state.id} is {state.status}, so no person has to decide it", code="decision_not_referred"
+        )
+    person = OverrideRequest(request.decision, request.by, request.reason)
+    step = int(request.decision == "accept")
+    return Transition(
+        *(state, "pending" if step else "rejected", request.decision, "override", True),
+        pending=step,
+        accepted=step,
+        override=person,
+        personal=Personal.of(None, request.reason),
+    )
+
+
 def plan_override(state: DecisionState, request: OverrideRequest) -> Transition:
     """Plan an override: an accepted decision becomes rejected and not pending, or the reverse."""
     choice = request.decision
+    if state.status == schema.REFERRED:
+        raise Conflict(
+            f"the decision {state.id} waits for a person: POST its /review instead of an override",
+            code="decision_referred",
+        )
     if state.status == schema.REPLACED:
         raise Conflict(f"the decision {state.id} was decided again: override the later one", code="decided_again")
     if choice == choice_of(state.accepted, state.status):
@@ -250,7 +286,7 @@ def plan_override(state: DecisionState, request: OverrideRequest) -> Transition:
         return Transition(
             state, "pending", choice, "override", True, pending=1, accepted=1, override=request, personal=personal
         )
-    if state.status not in (schema.PENDING, schema.EXPIRED, schema.WAITING):
+    if state.status not in (schema.PENDING, schema.EXPIRED, schema.WAITING, schema.LAPSED):
         raise Conflict(
             f"the decision {state.id} has an outcome ({state.status}), so it can no longer be overridden",
             code="outcome_recorded",

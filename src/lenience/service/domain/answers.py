@@ -24,7 +24,9 @@ from lenience.service.domain.rule import Counts, SegmentRule, Verdict
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.domain.state import DecisionState
 
-Status: TypeAlias = Literal["pending", "success", "failure", "expired", "rejected", "waiting", "replaced"]
+Status: TypeAlias = Literal[
+    "pending", "success", "failure", "expired", "rejected", "waiting", "replaced", "referred", "lapsed"
+]
 Reported: TypeAlias = Literal["late", "current"]
 
 
@@ -45,6 +47,8 @@ class DecisionAnswer(msgspec.Struct, frozen=True, gc=False):
 
     A decision to ``wait`` is neither: only a limit stands in the way, and the individual can be decided again.
     ``again`` is the waiting decision that this one replaces.
+
+    A decision to ``refer`` is left to a person. ``rule`` says why, and the reason what the policy would answer.
     """
 
     id: str
@@ -698,8 +702,12 @@ def choice_of(accepted: bool, status: str) -> Decision:
 
     >>> choice_of(True, "pending"), choice_of(False, "waiting"), choice_of(False, "rejected")
     ('accept', 'wait', 'reject')
+    >>> choice_of(False, "referred"), choice_of(False, "lapsed")
+    ('refer', 'refer')
     """
-    return "accept" if accepted else "wait" if status in ("waiting", "replaced") else "reject"
+    if accepted:
+        return "accept"
+    return "wait" if status in ("waiting", "replaced") else "refer" if status in ("referred", "lapsed") else "reject"
 
 
 def offer_answer(offer: Offer | None) -> OfferAnswer | None:

@@ -18,7 +18,8 @@ from lenience.service.domain.overall import OverallUse, UseChange
 from lenience.service.domain.pooled_models import Borrowed
 
 Choice: TypeAlias = Literal["accept", "reject"]
-Decision: TypeAlias = Literal["accept", "reject", "wait"]  # wait: only a limit stands in the way
+# wait: only a limit stands in the way; refer: a person decides
+Decision: TypeAlias = Literal["accept", "reject", "wait", "refer"]
 Outcome: TypeAlias = Literal["success", "failure"]
 Interim: TypeAlias = Literal["late", "current"]  # statuses of an accepted individual whose outcome is pending
 State: TypeAlias = Literal["draft", "shadow", "rollout", "active", "retired"]
@@ -46,6 +47,23 @@ class Rank(msgspec.Struct, frozen=True):
     place: int
     size: int
     index: float
+
+
+class ReferralGround(msgspec.Struct, frozen=True, array_like=True):
+    """Why a person decides: the rule, what the policy would answer by which rule of its own, and a review's worth."""
+
+    by: str  # amount_above, evidence_below, near_minimum or daily_capacity
+    would: Choice
+    rule: str
+    worth: float
+
+
+class ReviewWorth(msgspec.Struct, frozen=True, array_like=True):
+    """What a review of an applicant is worth, what it had to be worth that day, and how many were referred before."""
+
+    worth: float
+    price: float
+    used: int
 
 
 class _Event(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True, kw_only=True, gc=False):
@@ -89,6 +107,8 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     model_at: int | None = None  # the event of the policy's chain whose model state the decision used
     borrowed: Borrowed | None = None  # evidence from other segments, by that state
     applicant: Applicant | None = None  # the estimate by the applicant's features, by that state
+    referral: ReferralGround | None = None  # why a person decides
+    review: ReviewWorth | None = None  # where the version refers within a daily capacity
     unfit: int | None = None  # the version in rollout that could not decide it: the request lacks what it needs
 
 
@@ -161,18 +181,19 @@ class Corrected(_Event, frozen=True, tag="correction", kw_only=True):
 
 
 class Expired(_Event, frozen=True, tag="expiry", kw_only=True):
-    """An outcome that has not arrived and is no longer expected."""
+    """An outcome that has not arrived and is no longer expected, or a referred case that nobody has decided."""
 
     decision: str
 
 
 class Overridden(_Event, frozen=True, tag="override", kw_only=True):
-    """An override by a person. Its reason is stored beside the log."""
+    """An override by a person, or the decision of a person on a referred case. The reason is stored beside the log."""
 
     decision: str
     choice: Choice
     by: str
     personal: str
+    review: bool = False  # whether the case was referred to a person
 
 
 class Erased(_Event, frozen=True, tag="erasure", kw_only=True):

@@ -207,10 +207,12 @@ def _failures_needed(rule: SegmentRule, counts: Counts) -> int | None:
     return None
 
 
-def overruled(reason: str, by: str, choice: str) -> str:
-    """Return a reason preceded by the override that replaced the decision.
+def overruled(reason: str, by: str, choice: str, *, review: bool = False) -> str:
+    """Return a reason preceded by the override that replaced the decision, or by the decision on a referred case.
 
     >>> overruled("Reject: 40% are expected to succeed.", "head of risk", "accept")
     'Overridden by head of risk: accept. The policy decided: Reject: 40% are expected to succeed.'
     """
+    if review:
+        return f"Decided by {by}: {choice}. {reason}"
     return f"Overridden by {by}: {choice}. The policy decided: {reason}"

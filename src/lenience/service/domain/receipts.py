@@ -30,6 +30,7 @@ class WriteCounts:
     accepted: int = 0
     rejected: int = 0
     outcomes: int = 0
+    referred: int = 0  # decisions that were left to a person
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from lenience.service.domain.feature_models import CalibratedModel, FeatureSpec,
 from lenience.service.domain.monitored import AttributeName
 from lenience.service.domain.overall import Capacity, OverallLimits
 from lenience.service.domain.pooled_models import WEAKEST, CurveModel, PooledModel, SharedModel
+from lenience.service.domain.referral import Referral
 
 DAYS = 365.25  # in a year, the unit of time of an objective
 LEAST = 1e-9  # smallest positive value: much smaller numbers have too few digits to compute with
@@ -202,6 +203,9 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
     origin: (
         Annotated[PolicyOrigin, Meta(description="The past decisions that the policy was fitted to")] | UnsetType | None
     ) = UNSET
+    referral: (
+        Annotated[Referral, Meta(description="Which applicants a person decides: the answer refer")] | UnsetType | None
+    ) = UNSET
 
     def __post_init__(self) -> None:
         self._check_timing()
@@ -311,14 +315,17 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
                 or any(spec.exposure_cap_amount for spec in own),
                 "overall_exposure_cap_amount": self.constraints.overall_exposure_cap_amount,
                 "capacity.loss": self.capacity and self.capacity.loss,
+                "referral.amount_above": self.referral and self.referral.amount_above,
             }
             for field, given in in_money.items():
                 if given:
-                    counting = {"capacity.loss": "acceptances"}.get(field, field.removesuffix("_amount"))
+                    counting = {"capacity.loss": "acceptances", "referral.amount_above": "near_minimum"}.get(
+                        field, field.removesuffix("_amount")
+                    )
                     raise InputError.because(
                         "needs an objective with offers, because amounts are not known otherwise",
                         field,
-                        hint=f"Use {counting}, which counts.",
+                        hint=f"Use {counting}{'' if counting == 'near_minimum' else ', which counts'}.",
                         code="conflicting_fields",
                     )
             return

@@ -15,10 +15,11 @@ def stated_counts(event: Decided | Imported) -> Counts:
 
 
 def stated_verdict(event: Decided | Shadow) -> Verdict:
-    """Return the decision and its grounds."""
+    """Return the decision and its grounds. Of a referral: what the policy would have answered."""
+    referral = event.referral if isinstance(event, Decided) else None
     return Verdict(
-        event.decision,
-        event.rule,
+        event.decision if referral is None else referral.would,
+        event.rule if referral is None else referral.rule,
         event.limit,
         event.probability,
         event.threshold,

@@ -26,6 +26,7 @@ from lenience.service.commands.outcomes import (
     OutcomesRequest,
     OverrideRequest,
     RecordOutcomes,
+    ReviewRequest,
 )
 from lenience.service.commands.ranking import DecideRanked, RankRequest
 from lenience.service.domain import limits
@@ -45,12 +46,14 @@ from lenience.service.domain.clock import read_time
 from lenience.service.domain.monitored import MonitoredBatch, MonitoredRequest
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
+from lenience.service.domain.review_report import ReviewReport
 from lenience.service.http.bodies import explain, join_sentences, require_empty_body
 from lenience.service.http.common import NAME, DecisionId, IdempotencyKey, PolicyName, Req, answered, changing
 from lenience.service.http.errors import documented
 from lenience.service.http.large_bodies import process_body, stop_if_disconnected
 from lenience.service.queries import export
 from lenience.service.queries.reading import PAGE, Filters
+from lenience.service.queries.reviews import QueueOrder, ReferralsPage
 
 PARQUET = "application/vnd.apache.parquet"
 Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
@@ -176,6 +179,41 @@ async def override(
 ) -> Response[OutcomeAnswer]:
     """Override a decision as a person with a role and a reason. Its outcome still counts as evidence."""
     return await _change(request, idempotency_key, identity, "override", data, override=data)
+
+
+@changing("/decisions/{identity:str}/review", "review", "reviews")
+async def review(
+    identity: DecisionId, data: JSONBody[ReviewRequest], request: Req, idempotency_key: IdempotencyKey = None
+) -> Response[OutcomeAnswer]:
+    """Decide a referred case as a person, with a reason. If it is accepted, its outcome teaches like others."""
+    return await _change(request, idempotency_key, identity, "review", data, review=data)
+
+
+@get("/policies/{name:str}/referrals", opt={"role": "read"}, responses=documented(404), tags=["reviews"])
+async def list_referrals(
+    name: PolicyName,
+    request: Req,
+    order: FromQuery[QueueOrder] = "oldest",
+    after: Annotated[
+        str | None, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z", description="next of a page")
+    ] = None,
+    limit: Annotated[int, Parameter(ge=1, le=1000)] = PAGE,
+) -> ReferralsPage:
+    """List the cases that wait for a person, with what the policy thinks of each.
+
+    The oldest come first, in pages, or with ``order=worth`` those where a review is worth most.
+    """
+    service = request.app.state.service
+    referrals: ReferralsPage = await service.ask(lambda: service.queries.referrals(name, after, limit, order))
+    return referrals
+
+
+@get("/policies/{name:str}/reviews", opt={"role": "read"}, responses=documented(404), tags=["reviews"])
+async def show_reviews(name: PolicyName, request: Req) -> ReviewReport:
+    """Show how often people and policy disagree on referred cases, and who was right, in money."""
+    service = request.app.state.service
+    reviews: ReviewReport = await service.ask(lambda: service.queries.reviews(name))
+    return reviews
 
 
 @changing("/decisions/{identity:str}/monitored", "outcome", "outcomes")
@@ -418,6 +456,9 @@ HANDLERS = [
     correct,
     give_up,
     override,
+    review,
+    list_referrals,
+    show_reviews,
     monitor,
     monitor_batch,
     erase,

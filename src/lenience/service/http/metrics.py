@@ -60,7 +60,7 @@ class Metrics:
             for kind, (name, labels) in GAUGES.items()
         }
         self._alerts: dict[tuple[str, ...], float] = {}  # what the gauges show
-        self._policies: dict[str, tuple[Counter, Counter]] = {}
+        self._policies: dict[str, tuple[Counter, Counter, Counter]] = {}
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -81,23 +81,25 @@ class Metrics:
         self._transactions.inc()
         self._commands.inc(len(answers))
         outcomes = 0
-        decided: dict[str, tuple[int, int]] = {}
+        decided: dict[str, tuple[int, int, int]] = {}
         for answer in answers:
             counts = answer.made
             outcomes += counts.outcomes
-            if counts.accepted or counts.rejected:
-                accepted, rejected = decided.get(counts.policy, (0, 0))
-                decided[counts.policy] = (accepted + counts.accepted, rejected + counts.rejected)
+            if counts.accepted or counts.rejected or counts.referred:
+                before = decided.get(counts.policy, (0, 0, 0))
+                new = (counts.accepted, counts.rejected, counts.referred)
+                decided[counts.policy] = (before[0] + new[0], before[1] + new[1], before[2] + new[2])
         self._outcomes.inc(outcomes)
         for policy, numbers in decided.items():
             for counter, number in zip(self._of(policy), numbers, strict=True):
                 counter.inc(number)
 
-    def _of(self, policy: str) -> tuple[Counter, Counter]:
-        """Return the counters of a policy's acceptances and rejections."""
+    def _of(self, policy: str) -> tuple[Counter, Counter, Counter]:
+        """Return the counters of a policy's acceptances, rejections and referrals."""
         counters = self._policies.get(policy)
         if counters is None:
-            counters = (self._decisions.labels(policy, "accept"), self._decisions.labels(policy, "reject"))
+            labels = [self._decisions.labels(policy, word) for word in ("accept", "reject", "refer")]
+            counters = (labels[0], labels[1], labels[2])
             self._policies[policy] = counters
         return counters
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 import msgspec
 from sqlalchemy import delete
 
+from lenience.service.commands.expire_referrals import ExpireReferrals
 from lenience.service.commands.keys import Keyring
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.outcomes import Expire
@@ -40,6 +41,7 @@ from lenience.service.storage.log_key import read_log_key
 from lenience.service.storage.log_tree import has_unsealed
 from lenience.service.storage.people import forget_people
 from lenience.service.storage.policy_cache import PolicyCache
+from lenience.service.storage.referrals import has_referrals
 from lenience.service.storage.store import Store
 from lenience.service.storage.webhook_outbox import send_due
 from lenience.service.storage.writer import Result, Writer
@@ -271,6 +273,7 @@ class Service:
         forget_people(self.store)
         forget_delivered(self.store, now())
         for entry in self.queries.policies().policies:
+            self._expire_referrals(entry.name)
             if entry.active is None:
                 continue
             with self.store.read() as connection:
@@ -286,6 +289,17 @@ class Service:
         with self.store.write() as connection:
             table = schema.idempotency
             connection.execute(delete(table).where(table.c.created_at < now() - KEEP_ANSWERS))
+
+    def _expire_referrals(self, policy: str) -> None:
+        """Let referred cases of a policy lapse that nobody has decided in time."""
+        with self.store.read() as connection:
+            record = self.registry.load(connection, policy)
+            if not has_referrals(connection, record):
+                return
+        more = True
+        while more:
+            answer = self.writer.call(ExpireReferrals(Sender(EXPIRY_ACTOR), policy))
+            more = msgspec.json.decode(answer.body, type=ExpiryAnswer).more
 
     async def _every(self, seconds: float, chore: Callable[[], None]) -> None:
         while True:

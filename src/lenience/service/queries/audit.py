@@ -55,6 +55,7 @@ from lenience.service.queries.recomputation import (
     describe_differences,
     walk,
 )
+from lenience.service.queries.referral_recomputation import ReferralRecomputation
 from lenience.service.queries.rollout_recomputation import RolloutRecomputation
 from lenience.service.queries.totals_check import known_chains
 from lenience.service.storage import schema
@@ -325,7 +326,7 @@ class _Audit:
         self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
         self.segment_chains.update(chain.id for chain in chains if chain.segment is not None)
         overall, models = OverallRecomputation(label, self.report), ModelRecomputation(label, self.report)
-        rollouts = RolloutRecomputation(row.name, self.report)
+        rollouts, referrals = RolloutRecomputation(row.name, self.report), ReferralRecomputation(label, self.report)
         versions, segments, revision, active, batches = self._versions(row, own[0], overall, models, rollouts)
         open_cases = Counts()
         rows: dict[int, ImportedTally] = {}
@@ -342,6 +343,7 @@ class _Audit:
                 overall=overall,
                 models=models,
                 rollouts=rollouts,
+                referrals=referrals,
             )
             with self._reporting(where):
                 recomputed.run(self.connection, chain.id, genesis(row.name, name))
@@ -362,6 +364,8 @@ class _Audit:
         ruling = versions.get(active or 0)
         limited = ruling is not None and ruling.overall is not None
         overall.finish(limited, open_cases.pending, open_cases.at_risk)
+        with self._reporting(f"the referrals of {label}"):
+            referrals.finish(self.connection, row.id)
         with self._reporting(f"the models of {label}"):
             models.finish(self.connection, row.id, own[0].id, versions)
         self.not_recomputed[0] += models.labels_not_recomputed
@@ -518,7 +522,8 @@ class _Audit:
     def _strays(self) -> None:
         """Report rows of chains that do not exist."""
         known = list(self.known_chains)
-        tables = dict.fromkeys((schema.event, schema.decision, schema.personal, schema.monitored), self.known_chains)
+        logged = (schema.event, schema.decision, schema.personal, schema.monitored, schema.referral)
+        tables = dict.fromkeys(logged, self.known_chains)
         totals = dict.fromkeys((schema.daily_total, schema.outcome_day, schema.monitored_total), self.segment_chains)
         for table, chains in {**tables, **totals, schema.monitored_day: self.monitored_chains}.items():
             stray = table.c.chain_id.not_in(list(chains))

@@ -136,7 +136,7 @@ def _lines(
         policy, _, segment = names[row.chain_id]
         offer = event.offer
         common: dict[str, Any] = {
-            "overridden": over is not None,
+            "overridden": over is not None and not over.review,
             "overridden_at": None if over is None else iso_time(over.at),
             "overridden_by": None if over is None else over.by,
             "profit": realised_profit(row.status, row.amount, row.cost),
@@ -159,7 +159,7 @@ def _lines(
             limit=event.limit,
             probability=event.probability,
             threshold=event.threshold,
-            reason=event.reason if over is None else overruled(event.reason, over.by, over.choice),
+            reason=event.reason if over is None else overruled(event.reason, over.by, over.choice, review=over.review),
             policy_decision=event.decision,
             outcome_at=outcomes.get(row.id),
             cost=rule.break_even if offer is None else offer.cost,

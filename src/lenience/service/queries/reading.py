@@ -59,6 +59,7 @@ from lenience.service.domain.overall import OverallUse, period_name
 from lenience.service.domain.problems import Conflict, NotFound, unknown_decision
 from lenience.service.domain.reason_parts import evidence_words
 from lenience.service.domain.reasons import overruled, principal_reasons, what_would_change
+from lenience.service.domain.review_report import ReviewReport
 from lenience.service.domain.rule import Counts, SegmentRule, with_borrowed
 from lenience.service.domain.solved_tables import SolvedTable
 from lenience.service.domain.state import realised_profit
@@ -68,6 +69,7 @@ from lenience.service.queries.applicant_explanation import NOT_EXPLAINED, explai
 from lenience.service.queries.model_report import ModelReport, read_model_report
 from lenience.service.queries.monitoring import read_monitoring
 from lenience.service.queries.rejections import RejectionsAnswer, read_rejections
+from lenience.service.queries.reviews import QueueOrder, ReferralsPage, read_referrals, read_review_report
 from lenience.service.queries.rollouts import RolloutAnswer, compare_rollout
 from lenience.service.queries.shadow_versions import ShadowsAnswer, compare_shadows
 from lenience.service.storage import schema
@@ -255,6 +257,18 @@ class Queries:
         """Return the version of a policy that is rolled out, compared with the active one."""
         with self.store.read() as connection:
             return RolloutAnswer(name, compare_rollout(connection, self.registry.load(connection, name)))
+
+    def referrals(self, name: str | None, after: str | None, size: int, order: QueueOrder = "oldest") -> ReferralsPage:
+        """Return the cases of one policy, or of all, that wait for a person."""
+        names = [name] if name is not None else [entry.name for entry in self.policies().policies]
+        with self.store.read() as connection:
+            records = [self.registry.load(connection, each) for each in names]
+            return read_referrals(connection, self.registry, records, after, size, order)
+
+    def reviews(self, name: str) -> ReviewReport:
+        """Return how people decided the referred cases of a policy, and who was right."""
+        with self.store.read() as connection:
+            return read_review_report(connection, self.registry, self.registry.load(connection, name))
 
     def _version(self, connection: Connection, name: str, number: int | None) -> tuple[PolicyRecord, Version]:
         """Return a policy, and the given version, the active one, or else the newest."""
@@ -466,9 +480,9 @@ class Queries:
                 entry = msgspec.structs.replace(entry, choice=event.decision, outcome=known, own_date=dated)
             elif isinstance(event, Overridden):
                 note = notes.get(row.seq)
-                entry = msgspec.structs.replace(
-                    entry, choice=event.choice, by=event.by, reason=None if note is None else note.details
-                )
+                reason = None if note is None else note.details
+                kind = "review" if event.review else entry.kind
+                entry = msgspec.structs.replace(entry, kind=kind, choice=event.choice, by=event.by, reason=reason)
             elif isinstance(event, Decided):
                 entry = msgspec.structs.replace(entry, choice=event.decision, decision=event.id)
             elif isinstance(event, Erased):
@@ -661,5 +675,7 @@ def _volume_to_start(table: SolvedTable) -> float | None:
 
 def _reason_after_overrides(reason: str, history: list[HistoryEntry]) -> str:
     """Return the reason as given, preceded by the latest override."""
-    last = next((entry for entry in reversed(history) if entry.kind == "override"), None)
-    return reason if last is None else overruled(reason, last.by or "", last.choice or "")
+    last = next((entry for entry in reversed(history) if entry.kind in ("override", "review")), None)
+    if last is None:
+        return reason
+    return overruled(reason, last.by or "", last.choice or "", review=last.kind == "review")

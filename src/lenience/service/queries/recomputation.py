@@ -46,6 +46,7 @@ from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.queries.imported_tally import ImportedTally
 from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.overall_recomputation import Opening, OverallRecomputation
+from lenience.service.queries.referral_recomputation import ReferralRecomputation
 from lenience.service.queries.rollout_recomputation import RolloutRecomputation
 from lenience.service.queries.totals_check import check_daily_totals, check_outcome_days
 from lenience.service.storage import schema
@@ -63,8 +64,8 @@ IMPORTED = {  # the statuses that an imported decision can have
 }
 
 OVERRIDABLE = {  # the statuses from which a person can override a decision
-    "accept": (schema.REJECTED, schema.WAITING),
-    "reject": (schema.PENDING, schema.EXPIRED, schema.WAITING),
+    "accept": (schema.REJECTED, schema.WAITING, schema.LAPSED),
+    "reject": (schema.PENDING, schema.EXPIRED, schema.WAITING, schema.LAPSED),
 }
 
 
@@ -177,6 +178,7 @@ class SegmentRecomputation:
     overall_seen: int = 0  # the last event of it that a decision saw
     models: ModelRecomputation | None = None  # that learn from all segments
     rollouts: RolloutRecomputation | None = None  # of the policy's own chain
+    referrals: ReferralRecomputation | None = None  # over all segments
 
     def run(self, connection: Connection, chain: int, start: str) -> None:
         """Recompute every event of the chain."""
@@ -280,6 +282,9 @@ class SegmentRecomputation:
             self._change_outcome(event.at, life, event.outcome)
             self._date(where, life, event.outcome_at)
         elif isinstance(event, Expired):
+            if life.status == schema.REFERRED:  # nobody has decided it
+                life.status = schema.LAPSED
+                return
             if life.status != schema.PENDING:
                 self.report(where, f"an expiry of a decision that is {life.status}")
                 return
@@ -294,7 +299,7 @@ class SegmentRecomputation:
 
     def _overridden(self, where: str, seq: int, event: Overridden, life: ExpectedDecision) -> None:
         accept = event.choice == "accept"
-        if life.status not in OVERRIDABLE[event.choice]:
+        if life.status not in ((schema.REFERRED,) if event.review else OVERRIDABLE[event.choice]):
             self.report(where, f"an override to {event.choice} of a decision that is {life.status}")
             return
         self.counts.accepted += accept - life.accepted
@@ -358,6 +363,8 @@ class SegmentRecomputation:
             self._shadows(where, event, previous)
         if self.models is not None:
             self.models.add_decision(where, self.segment, (self.chain, seq), event, self.versions)
+        if self.referrals is not None:
+            self.referrals.check(where, (self.chain, self.segment), event, counts, version)
         if self.rollouts is not None:
             self.rollouts.check(where, self.segment, (self.chain, seq), event, self.versions)
         if event.id in self.expected_decisions:

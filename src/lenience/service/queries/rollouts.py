@@ -22,7 +22,7 @@ from lenience.service.storage.latest_decisions import LatestDecision, latest_dec
 from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 MOST = 10_000  # latest decisions of the policy that are read
-NOT_ACCEPTED = (schema.REJECTED, schema.WAITING, schema.REPLACED)
+NOT_ACCEPTED = (schema.REJECTED, schema.WAITING, schema.REPLACED, schema.LAPSED)
 
 
 class RolloutAnswer(msgspec.Struct, frozen=True):
@@ -71,9 +71,9 @@ def _stages(connection: Connection, record: PolicyRecord, number: int) -> tuple[
 
 
 def _applicant(active: Version, rollout: Version, one: LatestDecision, share: float) -> RolloutApplicant | None:
-    """Return an applicant of the comparison, or None if another version decided it."""
+    """Return an applicant of the comparison, or None if another version or nobody yet decided it."""
     event = one.event
-    if event.version not in (active.number, rollout.number):
+    if event.version not in (active.number, rollout.number) or one.status == schema.REFERRED:
         return None
     mine = estimate_under(active.number, active.rules, one.segment, event)
     theirs = estimate_under(rollout.number, rollout.rules, one.segment, event)
@@ -103,6 +103,6 @@ def _estimated(estimate: VersionEstimate) -> Estimated:
 
 def _differs(mine: VersionEstimate | None, theirs: VersionEstimate | None, event: Decided) -> bool:
     """Return whether the versions treat an applicant differently, or may do so."""
-    if mine is None or theirs is None or mine.accepts != theirs.accepts:
+    if mine is None or theirs is None or mine.accepts != theirs.accepts or event.referral is not None:
         return True
     return mine.accepts and mine.offer != theirs.offer

@@ -26,6 +26,7 @@ from lenience.service.domain.events import (
     Learned,
     Monitored,
     Overridden,
+    ReferralGround,
     StateChanged,
     UseChanged,
     decision_of,
@@ -91,6 +92,7 @@ class Ledger:
     referred: dict[str, list[str]] = field(default_factory=dict)  # decisions by reference, oldest first
     overall: dict[int, OverallUse] = field(default_factory=dict)  # what all segments use, by the policy's chain
     monitored: dict[str, MonitoredValues] = field(default_factory=dict)  # by decision, as far as they were read or set
+    referred_today: dict[int, int] = field(default_factory=dict)  # within the daily capacity, by policy
     models: dict[int, ModelStates] = field(default_factory=dict)  # by policy, with the labels of this transaction
     expected: ExpectedCommands = field(default_factory=ExpectedCommands)
     _model_chains: set[int] = field(default_factory=set)  # policies' chains whose lengths are read with the locks
@@ -106,6 +108,7 @@ class Ledger:
     _events: list[tuple[Any, ...]] = field(default_factory=list)
     _decisions: list[tuple[Any, ...]] = field(default_factory=list)
     _personal: list[tuple[Any, ...]] = field(default_factory=list)
+    _referrals: list[tuple[Any, ...]] = field(default_factory=list)
     _idempotency: list[tuple[Any, ...]] = field(default_factory=list)
     _erased: list[tuple[DecisionState, int]] = field(default_factory=list)
     _monitored: dict[str, int] = field(default_factory=dict)  # the chain of each decision whose attributes changed
@@ -253,6 +256,10 @@ class Ledger:
         self._decisions.append(row)
         made = self._made[identity] = CountedDecision(chain, version, self.now, accepted == 1, status, amount, cost)
         self._daily.count(made)
+
+    def add_referral(self, chain: ChainState, decision: str, ground: ReferralGround) -> None:
+        """Add the row of a decision that is left to a person."""
+        self._referrals.append((decision, chain.id, chain.policy_id, self.now, ground.by, ground.would, ground.worth))
 
     def add_imported(self, event: Imported, chain: int, seq: int, reference: str | None) -> None:
         """Add the row of an imported decision. Later commands of this transaction find it by id and by reference."""
@@ -613,6 +620,7 @@ class Ledger:
             *statements.insert(schema.event, self._events),
             *statements.insert(schema.decision, self._decisions),
             *statements.insert(schema.personal, self._personal),
+            *statements.insert(schema.referral, self._referrals),
             *statements.insert(schema.monitored, monitored_rows(attributes)),
             *statements.insert(schema.model_state, self._new_snapshots()),
             # Sorted by key, so that two processes with the same keys wait for each other without a deadlock.

@@ -28,6 +28,7 @@ from lenience.service.domain.offer_requests import ALLOWED
 from lenience.service.domain.overall import OverallLimits
 from lenience.service.domain.pooled_models import PooledModel, PooledState
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
+from lenience.service.domain.referral import Referral
 from lenience.service.domain.rule import SegmentRule
 from lenience.service.domain.solved_tables import SolvedTable, load
 from lenience.service.domain.specification import ONLY_SEGMENT, PolicySpecification
@@ -72,6 +73,11 @@ class Version:
         return self.model or self.feature_model
 
     @property
+    def referral(self) -> Referral | None:
+        """Which applicants a person decides, if the version refers any."""
+        return self.specification.referral or None
+
+    @property
     def tables(self) -> dict[str, SolvedTable]:
         """The solved table of each segment."""
         return {name: rule.table for name, rule in self.rules.items()}
@@ -93,6 +99,12 @@ class PolicyRecord:
     monitored: int = 0  # the chain that commits to monitored attributes
     rollout: Version | None = None  # decides a share of the applicants, next to the active version
     percent: float = 0.0  # of applicants that it decides
+    counts_over_segments: bool = field(init=False)  # whether decisions take the policy's own chain too
+
+    def __post_init__(self) -> None:
+        deciding = [version for version in (self.active, self.rollout) if version is not None]
+        daily = [version.referral and version.referral.daily_capacity for version in deciding]
+        self.counts_over_segments = any(version.overall is not None for version in deciding) or any(daily)
 
     @property
     def live(self) -> list[Version]:
@@ -214,6 +226,7 @@ class PolicyCache:
         self._lock = Lock()
         self.model_states: dict[int, ModelStates] = {}  # as of the last transaction of this process, by policy
         self.pending_rows: dict[tuple[int, int], PendingRows] = {}  # by chain and version
+        self.review_prices: dict[tuple[int, int, int], float] = {}  # by policy, day and daily capacity
 
     def known(self, name: str) -> PolicyRecord | None:
         """Return a policy as last loaded. It may have changed since."""
@@ -331,6 +344,7 @@ class PolicyCache:
         self._versions.clear()
         self.model_states.clear()
         self.pending_rows.clear()
+        self.review_prices.clear()
 
     def _read_tables(self, connection: Connection, digests: Iterable[str]) -> None:
         with self._lock:

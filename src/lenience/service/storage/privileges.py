@@ -12,6 +12,7 @@ RIGHTS = {
     "chain": "SELECT, INSERT, UPDATE",
     "event": "SELECT, INSERT",
     "decision": "SELECT, INSERT, UPDATE",
+    "referral": "SELECT, INSERT",
     "personal": "SELECT, INSERT, DELETE",
     "monitored": "SELECT, INSERT, DELETE",
     "daily_total": "SELECT, INSERT, UPDATE",

@@ -41,7 +41,8 @@ metadata = MetaData()
 SYSTEM_CHAIN = 1
 PENDING, SUCCESS, FAILURE, EXPIRED, REJECTED = "pending", "success", "failure", "expired", "rejected"
 WAITING, REPLACED = "waiting", "replaced"  # on the waiting list; decided again since
-NEW_STATUS = {"accept": PENDING, "reject": REJECTED, "wait": WAITING}  # of a new decision
+REFERRED, LAPSED = "referred", "lapsed"  # a person decides; nobody has decided in time
+NEW_STATUS = {"accept": PENDING, "reject": REJECTED, "wait": WAITING, "refer": REFERRED}  # of a new decision
 
 policy = Table(
     "policy",
@@ -146,6 +147,29 @@ Index(
     decision.c.id,
     sqlite_where=decision.c.status == WAITING,
     postgresql_where=decision.c.status == WAITING,
+)
+
+# Referred decisions, oldest first, for the queue.
+Index(
+    "decision_referred",
+    decision.c.chain_id,
+    decision.c.id,
+    sqlite_where=decision.c.status == REFERRED,
+    postgresql_where=decision.c.status == REFERRED,
+)
+
+referral = Table(  # decisions that were left to a person, as their events say; a row never changes
+    "referral",
+    metadata,
+    Column("decision", String(36), primary_key=True),
+    Column("chain_id", Integer, ForeignKey("chain.id"), nullable=False),
+    Column("policy_id", Integer, ForeignKey("policy.id"), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("rule", String(16), nullable=False),
+    Column("would", String(8), nullable=False),  # what the policy would have answered
+    Column("worth", Double, nullable=False),  # of a review
+    Index("referral_of_policy", "policy_id", "at"),
+    sqlite_with_rowid=False,
 )
 
 personal = Table(

@@ -11,9 +11,11 @@ from sqlalchemy import Connection, text
 
 from engines import Engine
 from lenience.service.commands.keys import create_key, revoke_key
+from lenience.service.commands.lifecycle import ChangeState
 from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.events import Decided, read, write
 from lenience.service.domain.offer_requests import OfferRequest
+from lenience.service.domain.receipts import make_sender
 from lenience.service.queries.audit import Head, audit
 from lenience.service.storage import schema
 from serving import OFFERS, Postgres, sqlite_file
@@ -53,6 +55,12 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         decision = engine.decide(None, policy="features", features={"income": 90})["id"]
         engine.outcome(decision, outcome)
     engine.erase(decision)
+    engine.create(name="cases", referral={"near_minimum": 0.4, "daily_capacity": 1})
+    engine.create(name="cases", activate=False, description="next")
+    sender = make_sender("tester", None, "", None)
+    engine.call(ChangeState(sender, "cases", "rollout", None, percent=30.0))
+    referred = [engine.decide(policy="cases", reference=f"case {i}") for i in range(4)]
+    engine.review(next(one["id"] for one in referred if one["decision"] == "refer"), "accept")
     create_key(engine.store, "scoring", ("decide",), None, "tester")
     revoke_key(engine.store, create_key(engine.store, "old", ("read",), None, "tester")[0], "tester")
     assert engine.audit().whole
@@ -80,7 +88,8 @@ def changed(engine: Engine, change: Callable[[Connection], None]) -> list[str]:
 
 def other(value: Any, column: str) -> Any:
     """A value of the same kind that differs."""
-    if column in ("amount", "cost", "at_risk", "gain", "loss", "amount_squares", "profit_squares"):
+    numbers = ("amount", "cost", "at_risk", "percent", "worth", "gain", "loss", "amount_squares", "profit_squares")
+    if column in numbers:
         return 0.25 if value is None else value + 0.125
     if column == "monitors":
         return 1000
@@ -125,7 +134,7 @@ def some(rows: Any, engine: Engine, most: int) -> list[Any]:
 
 ALL = [schema.event, schema.decision, schema.personal, schema.monitored, schema.chain, schema.policy]
 TOTALS = [schema.daily_total, schema.outcome_day, schema.monitored_total, schema.monitored_day]
-REST = [schema.version, schema.solved, schema.model_state, schema.idempotency, schema.api_key]
+REST = [schema.version, schema.referral, schema.solved, schema.model_state, schema.idempotency, schema.api_key]
 
 
 def rows_of(connection: Connection, table: Any) -> list[Any]:

@@ -264,6 +264,7 @@ def measure_groups(
     attributes: Sequence[str] = ("group",),
     first_accepted: Mapping[str, int] | None = None,
     rates: Mapping[str, tuple[float, float]] | None = None,
+    early: Mapping[str, tuple[int, int]] | None = None,
 ) -> MonitoredGroups:
     """Compute the measures of all groups from counts by group and segment.
 
@@ -278,6 +279,9 @@ def measure_groups(
     rates : mapping of str to (float, float), optional
         The success rate of each segment and its variance, e.g. of a belief. By default they come from the outcomes in
         ``cells``, and segments without any are left out of the acceptance of the deserving.
+    early : mapping of str to (int, int), optional
+        The number of applicants in the first half of each group, and how many of them were accepted. By default they
+        are the sums of those in ``cells``.
 
     Returns
     -------
@@ -308,6 +312,9 @@ def measure_groups(
     names = sorted({group for group, _ in cells if group != UNKNOWN})
     totals = {name: _total(counts for (group, _), counts in cells.items() if group == name) for name in names}
     totals = {name: counts for name, counts in totals.items() if counts.arrivals}
+    for name, (arrivals, accepted) in (early or {}).items():
+        if name in totals:
+            totals[name] = msgspec.structs.replace(totals[name], early_arrivals=arrivals, early_accepted=accepted)
     if not totals:
         raise InputError.because(
             f"must be known for some applicants, to measure fairness by {', '.join(attributes)}",

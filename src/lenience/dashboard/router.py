@@ -28,7 +28,6 @@ from lenience.dashboard.pages import (
 )
 from lenience.dashboard.read_models.audits import Audits
 from lenience.dashboard.read_models.monitored_decisions import MonitoredCache
-from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import PastCountsCache, TimeBucketCache
 from lenience.dashboard.rendering import asset, page, redirect
@@ -90,7 +89,6 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
     return pages, {
         "prospects": Prospects(),
         "past": PastCountsCache(),
-        "profits": ProfitCache(),
         "tallies": TimeBucketCache(),
         "monitored": MonitoredCache(),
         "audits": Audits(database),

@@ -16,12 +16,11 @@ from lenience.dashboard.figures import offers as offer_figure
 from lenience.dashboard.figures import profit as profit_figure
 from lenience.dashboard.pages.decisions import decided_offers
 from lenience.dashboard.pages.overview import read_overview
-from lenience.dashboard.read_models import profits as profits_module
 from lenience.dashboard.read_models.accepted_offers import RecentOffer, recent_offers
 from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus, read_policy_status
-from lenience.dashboard.read_models.profits import Profit, ProfitCache, month_of
+from lenience.dashboard.read_models.profits import Profit, policy_profit
 from lenience.dashboard.read_models.time_buckets import PastCountsCache
-from lenience.service.domain.clock import now
+from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.rule import Counts
 from lenience.service.http.service import Service
@@ -44,9 +43,9 @@ def _status(engine: Engine, policy: str = "cards") -> PolicyStatus:
         return read_policy_status(_service(engine), connection, policy)
 
 
-def _profit(engine: Engine, cache: ProfitCache, policy: str = "cards") -> dict[str, Profit]:
+def _profit(engine: Engine, policy: str = "cards") -> dict[str, Profit]:
     with engine.store.read() as connection:
-        profit = cache.of(connection, read_policy_status(_service(engine), connection, policy))
+        profit = policy_profit(connection, read_policy_status(_service(engine), connection, policy))
     assert profit is not None
     return {**profit.segments, "*": profit.total}
 
@@ -80,7 +79,7 @@ def _slow_profit(engine: Engine, segment: SegmentStatus, identities: list[str]) 
 
 def test_profits_are_those_of_all_decisions_one_by_one(engine: Engine) -> None:
     engine.create(objective=MANY, segments=SEGMENTS)
-    chance, cache = random.Random(3), ProfitCache()
+    chance = random.Random(3)
     made: list[str] = []
     for step in range(3):
         made += _decide(engine, chance, 12)
@@ -96,38 +95,26 @@ def test_profits_are_those_of_all_decisions_one_by_one(engine: Engine) -> None:
             late = next(identity for identity, view in views.items() if view.status == "expired")
             engine.outcome(late, "success")  # an outcome after its expiry still counts
         for status in _status(engine).segments:
-            profit = _profit(engine, cache)[status.name]
-            fresh = _profit(engine, ProfitCache())[status.name]
+            profit = _profit(engine)[status.name]
             realised, expected, at_risk = _slow_profit(engine, status, made)
-            for one in (profit, fresh):
-                assert one.realised == pytest.approx(realised, abs=1e-6)
-                assert one.expected == pytest.approx(expected, abs=1e-6)
-                assert one.at_risk == pytest.approx(at_risk, abs=1e-6)
-                assert sum(one.months.values()) == pytest.approx(realised, abs=1e-6)
-                assert one.unpriced == 0
-            assert profit.outcomes == fresh.outcomes == status.counts.successes + status.counts.failures
-            assert set(profit.months) <= {month_of(now())}
-
-
-def test_many_new_events_are_summed_over_the_table(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine.create(objective=MANY, segments=SEGMENTS)
-    cache = ProfitCache()
-    _profit(engine, cache)
-    monkeypatch.setattr(profits_module, "MOST_EVENTS", 3)
-    monkeypatch.setattr(profits_module, "_add_events", lambda *_: pytest.fail("read one by one"))
-    _decide(engine, random.Random(5), 20)
-    assert _profit(engine, cache)["*"] == _profit(engine, ProfitCache())["*"]
+            assert profit.realised == pytest.approx(realised, abs=1e-6 * len(made))
+            assert profit.expected == pytest.approx(expected, abs=1e-6 * len(made))
+            assert profit.at_risk == pytest.approx(at_risk, abs=1e-6)
+            assert sum(profit.months.values()) == pytest.approx(profit.realised)
+            assert profit.unpriced == 0
+            assert profit.outcomes == status.counts.successes + status.counts.failures
+            assert set(profit.months) <= {iso_time(now())[:7]}
 
 
 def test_outcomes_without_an_offer_are_named_and_not_priced(engine: Engine) -> None:
     engine.create(segments=SEGMENTS)
     engine.outcome(engine.decide("old")["id"], "success")
     with engine.store.read() as connection:
-        assert ProfitCache().of(connection, _status(engine)) is None
+        assert policy_profit(connection, _status(engine)) is None
     engine.create(objective=MANY, segments=SEGMENTS, activate=False)
     engine.state("cards", "active", 2)
     engine.outcome(engine.decide("old", offer=OfferRequest(gain=200, loss=800))["id"], "success")
-    profit = _profit(engine, ProfitCache())["old"]
+    profit = _profit(engine)["old"]
     assert profit.realised == pytest.approx(200)
     assert (profit.outcomes, profit.unpriced) == (1, 1)
 
@@ -139,10 +126,10 @@ def test_the_overview_adds_up_each_currency_and_leaves_units_alone(engine: Engin
     _decide(engine, random.Random(8), 12)
     engine.outcome(engine.decide(None, "euros", offer=OfferRequest(gain=100, loss=400))["id"], "failure")
     engine.outcome(engine.decide(None, "units")["id"], "success")
-    glance = read_overview(_service(engine), PastCountsCache(), ProfitCache())
+    glance = read_overview(_service(engine), PastCountsCache())
     assert [one.money.currency for one in glance.currencies] == ["$", "EUR"]
     dollars, euros = glance.currencies
-    assert dollars.total.realised == pytest.approx(_profit(engine, ProfitCache())["*"].realised)
+    assert dollars.total.realised == pytest.approx(_profit(engine)["*"].realised)
     assert euros.total.realised == pytest.approx(-400)
     assert euros.rows[0].policy == "euros"
     assert glance.earned == pytest.approx(0.2)  # of the policy in units alone

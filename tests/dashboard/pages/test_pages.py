@@ -22,7 +22,6 @@ from lenience.dashboard.read_models import audits
 from lenience.dashboard.read_models import time_buckets as windows
 from lenience.dashboard.read_models.belief_history import belief_path
 from lenience.dashboard.read_models.policy_status import PolicyStatus, policy_names, read_policy_status
-from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import (
     PastCountsCache,
@@ -163,14 +162,14 @@ def test_attention_is_called_to_what_stopped_and_what_is_full(engine: Engine) ->
         engine.outcome(engine.decide("many")["id"], "failure")
         if engine.decide("many")["decision"] == "reject":
             break
-    glance = read_overview(_service(engine), PastCountsCache(), ProfitCache())
+    glance = read_overview(_service(engine), PastCountsCache())
     told = [notice.text for notice in glance.attention]
     assert any("“few” never started" in text for text in told)
     assert any("capped: the segment “one” is at the exposure limit" in text for text in told)
     assert glance.today.decisions == glance.policies[0].totals.arrivals + glance.policies[1].totals.arrivals
     for decision in engine.queries.page(Filters(status="pending"), None, 10).decisions:
         engine.give_up(decision.id)
-    glance = read_overview(_service(engine), PastCountsCache(), ProfitCache())
+    glance = read_overview(_service(engine), PastCountsCache())
     stopped = next(one for one in glance.policies if one.name == "cards")
     assert any("“many” has been stopped for good" in notice.text for notice in attention(stopped, {}))
 

@@ -9,7 +9,6 @@ from litestar import Request, Response, post
 
 from lenience.core.errors import InputError
 from lenience.dashboard.pages.policy import FEATURE, SubmittedDecision, filled_in
-from lenience.dashboard.read_models.profits import ProfitCache
 from lenience.dashboard.rendering import page, redirect
 from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard.answers import FormError, number, sentence
@@ -43,7 +42,6 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
     assert visitor is not None
     visitor.must_have("decide")
     service: Service = request.app.state.service
-    profits: ProfitCache = request.app.state.profits
     typed = {
         key: str(form[key]).strip()
         for key in form
@@ -54,7 +52,7 @@ async def decide(name: PolicyName, request: Req) -> Response[bytes]:
         if not visitor.may("read"):
             raise BadRequest(error)
         hand = SubmittedDecision(typed, sentence(error), field, before)
-        values = await service.ask(lambda: filled_in(service, profits, name, None, typed.get("segment"), hand))
+        values = await service.ask(lambda: filled_in(service, name, None, typed.get("segment"), hand))
         return page(request, "policy.html", 400 if before is None else 409, **values)
 
     try:

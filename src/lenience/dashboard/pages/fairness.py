@@ -179,7 +179,8 @@ def _content(request: Req, name: str, by: str) -> dict[str, Any]:
     counts: MonitoredCache = request.app.state.monitored
     with service.store.read() as connection:
         status = read_policy_status(service, connection, name)
-        choices = {JOINED.join(each): each for each in attribute_choices(connection, status.record.monitored)}
+        chains = [segment.chain for segment in status.segments]
+        choices = {JOINED.join(each): each for each in attribute_choices(connection, chains)}
         if not choices:
             fairness = read_fairness(connection, status, request.app.state.tallies)
             return {"policy": name, "choices": [], **monitored.shown(None), **_shown(fairness)}

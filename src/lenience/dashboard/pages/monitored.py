@@ -62,7 +62,7 @@ class MonitoredView(msgspec.Struct, frozen=True):
 def view_of(policy: PolicyStatus, counted: MonitoredDecisions) -> MonitoredView:
     """Compute the measures, what reveals the groups, and what explains the differences."""
     rates = {segment.name: (segment.belief.mean, segment.belief.variance) for segment in policy.segments}
-    result = measure_groups(counted.cells, counted.attributes, counted.first_accepted, rates)
+    result = measure_groups(counted.cells, counted.attributes, counted.first_accepted, rates, counted.early)
     proxies: list[Proxy] = []
     decompositions: list[Decomposition] = []
     if len(result.groups) > 1:

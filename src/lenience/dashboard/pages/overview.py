@@ -14,7 +14,7 @@ from lenience.dashboard.figures import profit as profit_figure
 from lenience.dashboard.figures.volumes import bars
 from lenience.dashboard.read_models.audits import Audits, audit_status
 from lenience.dashboard.read_models.policy_status import PolicyStatus, read_policy_status
-from lenience.dashboard.read_models.profits import PolicyProfit, Profit, ProfitCache, total
+from lenience.dashboard.read_models.profits import PolicyProfit, Profit, policy_profit, total
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import (
     PastCountsCache,
@@ -116,8 +116,8 @@ class Overview(msgspec.Struct, frozen=True):
 async def overview(request: Req) -> Response[bytes]:
     """Show the overview."""
     service: Service = request.app.state.service
-    past, profits = request.app.state.past, request.app.state.profits
-    glance, audit = await service.ask(lambda: (read_overview(service, past, profits), audit_status(service)))
+    past: PastCountsCache = request.app.state.past
+    glance, audit = await service.ask(lambda: (read_overview(service, past), audit_status(service)))
     return page(request, "overview.html", glance=glance, expected={}, audit=audit)
 
 
@@ -128,7 +128,7 @@ async def live(request: Req) -> Response[bytes]:
     prospects: Prospects = request.app.state.prospects
 
     def ask() -> dict[str, Any]:
-        glance = read_overview(service, request.app.state.past, request.app.state.profits)
+        glance = read_overview(service, request.app.state.past)
         expected = {policy.name: _expected(policy, prospects) for policy in glance.policies}
         return {"glance": glance, "expected": expected, "audit": audit_status(service)}
 
@@ -163,7 +163,7 @@ def _expected(policy: PolicyStatus, prospects: Prospects) -> float | None:
     )
 
 
-def read_overview(service: Service, past: PastCountsCache, profits: ProfitCache) -> Overview:
+def read_overview(service: Service, past: PastCountsCache) -> Overview:
     """Read everything the overview shows in one transaction."""
     with service.store.read() as connection:
         names = sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
@@ -184,7 +184,7 @@ def read_overview(service: Service, past: PastCountsCache, profits: ProfitCache)
                 today.accepted += counts.accepted - before.accepted
                 today.successes += counts.successes - before.successes
                 today.outcomes += counts.successes + counts.failures - before.successes - before.failures
-        by_policy = {policy.name: profits.of(connection, policy) for policy in policies}
+        by_policy = {policy.name: policy_profit(connection, policy) for policy in policies}
         oldest = _oldest_pending(connection, [segment.chain for policy in policies for segment in policy.segments])
     in_money = {name: profit for name, profit in by_policy.items() if profit is not None}
     in_units = [policy for policy in policies if policy.name not in in_money]
@@ -289,12 +289,13 @@ def _overdue(policy: PolicyStatus, oldest: dict[int, int]) -> str:
 
 def _oldest_pending(connection: Any, chains: list[int]) -> dict[int, int]:
     table = schema.decision
-    query = (
-        select(table.c.chain_id, func.min(table.c.id).label("id"))
-        .where(table.c.status == schema.PENDING, table.c.chain_id.in_(chains))
-        .group_by(table.c.chain_id)
-    )
-    return {row.chain_id: time_of(row.id) for row in connection.execute(query)}
+    oldest = {}
+    for chain in chains:  # one index look-up for each: a query for all of them would read all pending decisions
+        first = select(func.min(table.c.id)).where(table.c.status == schema.PENDING, table.c.chain_id == chain)
+        identity = connection.execute(first).scalar()
+        if identity is not None:
+            oldest[chain] = time_of(identity)
+    return oldest
 
 
 def _named(names: list[str]) -> str:

@@ -21,7 +21,7 @@ from lenience.dashboard.read_models.belief_history import Step, belief_path
 from lenience.dashboard.read_models.model_reports import ReportView, report_view
 from lenience.dashboard.read_models.policy_description import describe_limits, describe_objective, example_request
 from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus, read_policy_status
-from lenience.dashboard.read_models.profits import ProfitCache
+from lenience.dashboard.read_models.profits import policy_profit
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.rendering import natural, page, part, redirect
 from lenience.dashboard.session import checked_form, visitor_of
@@ -75,14 +75,12 @@ async def show(
 ) -> Response[bytes]:
     """Show a policy."""
     service: Service = request.app.state.service
-    profits: ProfitCache = request.app.state.profits
-    values = await service.ask(lambda: filled_in(service, profits, name, version, segment))
+    values = await service.ask(lambda: filled_in(service, name, version, segment))
     return page(request, "policy.html", **values)
 
 
 def filled_in(
     service: Service,
-    profits: ProfitCache,
     name: str,
     version: int | None = None,
     segment: str | None = None,
@@ -117,7 +115,7 @@ def filled_in(
             "sent": example_request(status.version.specification),
             "steps": steps_of(status),
             "hand": hand or SubmittedDecision(),
-            "profit": profits.of(connection, status),
+            "profit": policy_profit(connection, status),
             "report": report,
             "bars": calibration_bars(report),
             **draw(connection, status, segment),
@@ -131,13 +129,12 @@ async def live(
     """Refresh the chart and the segments, including values that need a solver."""
     service: Service = request.app.state.service
     prospects: Prospects = request.app.state.prospects
-    profits: ProfitCache = request.app.state.profits
 
     def ask() -> dict[str, Any]:
         report = report_view(service, name, version)
         with service.store.read() as connection:
             status = read_policy_status(service, connection, name, version)
-            profit = profits.of(connection, status)
+            profit = policy_profit(connection, status)
             drawn = draw(connection, status, segment)
         ahead = prospects.of(status.segments)
         return {

@@ -1,27 +1,20 @@
 """Profit in money, for policies with offers: realised, expected from what is pending, at risk, and by month.
 
-Realised profit is exact: the gain of each success minus the loss of each failure, as the decisions store them. It is
-summed over the whole table once. After that, only the outcomes since the last time are read from the log.
+Realised profit is the gain of each success minus the loss of each failure, as the decisions store them, each to a
+millionth of the currency. The service maintains the sums (:mod:`lenience.service.storage.daily_totals`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from threading import Lock
 
 import msgspec
-from sqlalchemy import Connection, func, literal_column, select
+from sqlalchemy import ColumnElement, Connection, func, literal_column, select
 
 from lenience.core.money import Money
 from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus
-from lenience.service.domain.events import Corrected, Observed, read
-from lenience.service.domain.state import realised_profit
 from lenience.service.storage import schema
-
-DAY = 86_400 * 1_000_000  # microseconds
-MOST_EVENTS = 2_000  # events that are read one by one; more are summed over the table again
 
 
 class Realised(msgspec.Struct):
@@ -30,9 +23,8 @@ class Realised(msgspec.Struct):
     months: dict[str, float] = {}
     outcomes: int = 0
 
-    def add(self, at: int, profit: float, outcomes: int) -> None:
-        """Add outcomes of decisions that were made at a time (in microseconds)."""
-        month = month_of(at)
+    def add(self, month: str, profit: float, outcomes: int) -> None:
+        """Add outcomes of decisions that were made in a month."""
         self.months[month] = self.months.get(month, 0.0) + profit
         self.outcomes += outcomes
 
@@ -62,38 +54,17 @@ class PolicyProfit(msgspec.Struct, frozen=True):
     total: Profit
 
 
-class ProfitCache:
-    """A cache of realised profits: the sums of each segment, up to a position in its log."""
-
-    def __init__(self) -> None:
-        self._realised: dict[int, tuple[int, Realised]] = {}
-        self._lock = Lock()
-
-    def of(self, connection: Connection, policy: PolicyStatus) -> PolicyProfit | None:
-        """Return the profit of a policy, or None if its version has no offers."""
-        if not policy.has_offers:
-            return None
-        pending = _pending(connection, [segment.chain for segment in policy.segments])
-        profits = {
-            segment.name: _profit(segment, self._of_segment(connection, segment), pending.get(segment.chain, (0.0, 0)))
-            for segment in policy.segments
-        }
-        return PolicyProfit(policy.money, profits, total(list(profits.values())))
-
-    def _of_segment(self, connection: Connection, segment: SegmentStatus) -> Realised:
-        with self._lock:
-            length, before = self._realised.get(segment.chain, (-1, Realised()))
-        if length == segment.length:
-            return before
-        new = segment.length - length
-        if length < 0 or new < 0 or new > MOST_EVENTS:
-            after = sum_realised(connection, segment.chain)
-        else:
-            after = Realised(dict(before.months), before.outcomes)
-            _add_events(connection, segment.chain, length, after)
-        with self._lock:
-            self._realised[segment.chain] = (segment.length, after)
-        return after
+def policy_profit(connection: Connection, policy: PolicyStatus) -> PolicyProfit | None:
+    """Return the profit of a policy, or None if its version has no offers."""
+    if not policy.has_offers:
+        return None
+    chains = [segment.chain for segment in policy.segments]
+    pending, realised = _pending(connection, chains), _read_realised(connection, chains)
+    profits = {
+        segment.name: _profit(segment, realised.get(segment.chain, Realised()), pending.get(segment.chain, (0.0, 0)))
+        for segment in policy.segments
+    }
+    return PolicyProfit(policy.money, profits, total(list(profits.values())))
 
 
 def total(profits: Sequence[Profit]) -> Profit:
@@ -113,60 +84,41 @@ def total(profits: Sequence[Profit]) -> Profit:
     )
 
 
-def month_of(at: int) -> str:
-    """Return the month (UTC) of a time in microseconds.
-
-    >>> month_of(1_700_000_000_000_000)
-    '2023-11'
-    """
-    return datetime.fromtimestamp(at // 1_000_000, UTC).strftime("%Y-%m")
-
-
-def sum_realised(connection: Connection, chain: int) -> Realised:
-    """Sum the realised profit of a segment over all its decisions."""
-    table = schema.decision
-    # A literal, not a bound parameter: PostgreSQL must see that the grouped expression is the selected one.
-    day = (table.c.at - table.c.at % literal_column(str(DAY))).label("day")
-    gains, losses = func.sum(table.c.amount - table.c.amount * table.c.cost), func.sum(table.c.amount * table.c.cost)
+def _read_realised(connection: Connection, chains: list[int]) -> dict[int, Realised]:
+    """Return the realised profit of segments, from the daily totals."""
+    table = schema.daily_total
+    month = _month(connection, table.c.day).label("month")
+    sums = (func.sum(table.c.amounts), func.sum(table.c.amount), func.sum(table.c.loss))
     query = (
-        select(day, table.c.status, gains.label("gain"), losses.label("loss"), func.count().label("outcomes"))
-        .where(table.c.chain_id == chain, table.c.amount.is_not(None), table.c.status.in_(("success", "failure")))
-        .group_by(day, table.c.status)
-        .order_by(day)
+        select(table.c.chain_id, month, table.c.status, *sums)
+        .where(table.c.chain_id.in_(chains), table.c.amounts > 0, table.c.status.in_((schema.SUCCESS, schema.FAILURE)))
+        .group_by(table.c.chain_id, month, table.c.status)
+        .order_by(month, table.c.status)
     )
-    realised = Realised()
-    for row in connection.execute(query):
-        realised.add(row.day, row.gain if row.status == "success" else -row.loss, row.outcomes)
+    realised: dict[int, Realised] = {}
+    for chain, name, status, number, amount, loss in connection.execute(query):
+        earned = amount - loss if status == schema.SUCCESS else -loss
+        realised.setdefault(chain, Realised({}, 0)).add(name, earned, int(number))
     return realised
 
 
-def _add_events(connection: Connection, chain: int, length: int, realised: Realised) -> None:
-    """Add the outcomes and corrections in the log of a segment after a position."""
-    events, table = schema.event, schema.decision
-    query = (
-        select(events.c.body, table.c.at, table.c.amount, table.c.cost)
-        .join(table, table.c.id == events.c.about)
-        .where(events.c.chain_id == chain, events.c.seq > length, table.c.amount.is_not(None))
-    )
-    for row in connection.execute(query.order_by(events.c.seq)):
-        event = read(row.body)
-        if isinstance(event, Observed):
-            realised.add(row.at, realised_profit(event.outcome, row.amount, row.cost) or 0.0, 1)
-        elif isinstance(event, Corrected):
-            after = realised_profit(event.outcome, row.amount, row.cost) or 0.0
-            before = realised_profit(event.before, row.amount, row.cost) or 0.0
-            realised.add(row.at, after - before, 0)
+def _month(connection: Connection, day: ColumnElement[int]) -> ColumnElement[str]:
+    """Return the month of a day, such as "2026-11"."""
+    seconds = day * literal_column("86400")
+    if connection.dialect.name == "sqlite":
+        return func.strftime(literal_column("'%Y-%m'"), seconds, literal_column("'unixepoch'"))
+    return func.to_char(func.timezone(literal_column("'UTC'"), func.to_timestamp(seconds)), literal_column("'YYYY-MM'"))
 
 
 def _pending(connection: Connection, chains: list[int]) -> dict[int, tuple[float, int]]:
     """Return the amount at stake and the number of the pending outcomes with an offer, by chain."""
-    table = schema.decision
+    table = schema.daily_total
     query = (
-        select(table.c.chain_id, func.sum(table.c.amount).label("amount"), func.count(table.c.amount).label("number"))
-        .where(table.c.status == schema.PENDING, table.c.chain_id.in_(chains), table.c.amount.is_not(None))
+        select(table.c.chain_id, func.sum(table.c.amount).label("amount"), func.sum(table.c.amounts).label("number"))
+        .where(table.c.status == schema.PENDING, table.c.chain_id.in_(chains), table.c.amounts > 0)
         .group_by(table.c.chain_id)
     )
-    return {row.chain_id: (row.amount, row.number) for row in connection.execute(query)}
+    return {row.chain_id: (row.amount, int(row.number)) for row in connection.execute(query)}
 
 
 def _profit(segment: SegmentStatus, realised: Realised, pending: tuple[float, int]) -> Profit:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 from sqlalchemy import Connection, func, literal_column, select
 
-from lenience.service.domain.clock import now
+from lenience.service.domain.clock import DAY, now
 from lenience.service.domain.events import Corrected, Decided, Event, Imported, Observed, Overridden, read
 from lenience.service.domain.rule import Counts
 from lenience.service.storage import schema
@@ -82,6 +82,8 @@ def width_for(first: int, last: int, most: int = MOST_BUCKETS) -> int:
 
 def read_time_buckets(connection: Connection, chains: list[int], since: int, width: int) -> list[TimeBucket]:
     """Return arrivals and acceptances of chains since a time, in buckets of a width (in microseconds)."""
+    if width % DAY == 0:
+        return _read_daily(connection, chains, since, width // DAY)
     table = schema.decision
     # A literal, not a bound parameter: PostgreSQL must see that the grouped expression is the selected one.
     start = (table.c.at - table.c.at % literal_column(str(width))).label("start")
@@ -92,6 +94,21 @@ def read_time_buckets(connection: Connection, chains: list[int], since: int, wid
         .order_by(start)
     )
     return [TimeBucket(row.chain_id, row.start, row.arrivals, int(row.accepted)) for row in connection.execute(query)]
+
+
+def _read_daily(connection: Connection, chains: list[int], since: int, days: int) -> list[TimeBucket]:
+    """Return arrivals and acceptances in buckets of whole days, from the daily totals."""
+    table = schema.daily_total
+    start = (table.c.day - table.c.day % literal_column(str(days))).label("start")
+    sums = (func.sum(table.c.number).label("number"), func.sum(table.c.accepted).label("accepted"))
+    query = (
+        select(table.c.chain_id, start, *sums)
+        .where(table.c.chain_id.in_(chains), table.c.day >= since // DAY, table.c.number > 0)
+        .group_by(table.c.chain_id, start)
+        .order_by(start)
+    )
+    rows = connection.execute(query)
+    return [TimeBucket(row.chain_id, row.start * DAY, int(row.number), int(row.accepted)) for row in rows]
 
 
 def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int, int]]:
@@ -114,7 +131,7 @@ def overrides(connection: Connection, chains: list[int]) -> dict[int, tuple[int,
 
 
 class TimeBucketCache:
-    """A cache of arrivals and acceptances by time bucket: past buckets are counted once.
+    """A cache of arrivals and acceptances by time bucket: past buckets of less than a day are counted once.
 
     Only an override can change a past decision, and only an import can add one, so the cache is valid until the next.
     """
@@ -124,6 +141,8 @@ class TimeBucketCache:
 
     def buckets(self, connection: Connection, chains: list[int], since: int, width: int) -> list[TimeBucket]:
         """Return the same as :func:`read_time_buckets`."""
+        if width % DAY == 0:  # from totals, which need no cache
+            return read_time_buckets(connection, chains, since, width)
         events = schema.event
         last = select(events.c.chain_id, func.max(events.c.seq)).where(events.c.chain_id.in_(chains), schema.OVERRIDE)
         key = tuple(chains)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode, b64encode
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -143,7 +144,26 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
         >>> labels.worth(0, 0) > 0.3
         True
         """
-        return float(np.interp(pending, self.counts, self.worths(successes, failures), right=0.0))
+        return self._worth(self._corners(successes, failures), pending)
+
+    def _worth(self, corners: list[tuple[float, int, int]], pending: float) -> float:
+        """Interpolate between the numbers pending, as numpy.interp does, but only at the two that are needed."""
+        counts = self._count_list
+        if pending > counts[-1]:
+            return 0.0
+        left = max(bisect_right(counts, pending) - 1, 0)
+        below = self._total(corners, left)
+        if left == len(counts) - 1 or pending <= counts[left]:
+            return below
+        above = self._total(corners, left + 1)
+        return (above - below) / (counts[left + 1] - counts[left]) * (pending - counts[left]) + below
+
+    def _total(self, corners: list[tuple[float, int, int]], place: int) -> float:
+        """Return what one more outcome is worth at a stored number pending."""
+        total = 0.0
+        for weight, row, node in corners:
+            total += float(np.float32(weight) * self._labels[row, node, place])
+        return total
 
     def worths(self, successes: float, failures: float) -> NDArray[np.float64]:
         """Return what one more outcome is worth, for each number pending in :attr:`counts`.
@@ -193,15 +213,37 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
         >>> labels.worth(3, 1) in labels.bounds(3, 1)
         True
         """
-        right = min(int(np.searchsorted(self.counts, pending)), self.counts.size - 1)
-        left = right if self.counts[right] == pending else max(right - 1, 0)
-        around = [self._labels[row, node, left : right + 1] for _, row, node in self._corners(successes, failures)]
-        lowest = min((float(one.min()) for one in around), default=0.0)
-        highest = max((float(one.max()) for one in around), default=0.0)
-        worth = self.worth(successes, failures, pending)
-        return Bounds(
-            max(min(lowest, worth) * (1.0 - LABEL_ERROR) - self.negligible, 0.0),
-            max(highest, worth) * (1.0 + LABEL_ERROR) + self.negligible,
+        return self.worth_and_bounds(successes, failures, pending)[1]
+
+    def worth_and_bounds(self, successes: float, failures: float, pending: float = 0) -> tuple[float, Bounds]:
+        """Return :meth:`worth` and :meth:`bounds` together, which takes half the time.
+
+        Parameters
+        ----------
+        successes, failures : float
+            The outcomes since the prior.
+        pending : float
+            The number of accepted individuals without an outcome.
+
+        Returns
+        -------
+        tuple of float and Bounds
+            Money.
+
+        Examples
+        --------
+        >>> labels, _ = EstimatedLabels.solve(Belief(2, 1), Offers([1], [0.8]), 50.0, 1.0, 0.1)
+        >>> labels.worth_and_bounds(3, 1) == (labels.worth(3, 1), labels.bounds(3, 1))
+        True
+        """
+        counts, corners = self._count_list, self._corners(successes, failures)
+        right = min(bisect_left(counts, pending), len(counts) - 1)
+        left = right if counts[right] == pending else max(right - 1, 0)
+        around = [float(self._labels[row, node, place]) for _, row, node in corners for place in range(left, right + 1)]
+        worth = self._worth(corners, pending)
+        return worth, Bounds(
+            max(min(min(around, default=0.0), worth) * (1.0 - LABEL_ERROR) - self.negligible, 0.0),
+            max(max(around, default=0.0), worth) * (1.0 + LABEL_ERROR) + self.negligible,
         )
 
     def first_rejection(self, successes: float, failures: float, profit: float) -> int:
@@ -251,6 +293,19 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
     def _nodes(self) -> NDArray[np.float64]:
         return _array(self.nodes, "<f8").reshape(self._rows.size, -1)
 
+    # Lists of Python's numbers: a look-up of one state is several times as fast as with arrays, and equal in each bit.
+    @cached_property
+    def _count_list(self) -> list[float]:
+        return self.counts.tolist()
+
+    @cached_property
+    def _row_list(self) -> list[float]:
+        return self._rows.tolist()
+
+    @cached_property
+    def _node_lists(self) -> list[list[float]]:
+        return self._nodes.tolist()
+
     @cached_property
     def _labels(self) -> NDArray[np.float32]:
         numbers = np.frombuffer(b64decode(self.labels), dtype="<f4")
@@ -266,18 +321,18 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
         a, b = self._least
         outcomes = successes + failures
         place = (a + successes) / (a + b + outcomes) if a + b > 0.0 else 0.0
-        rows = self._rows
-        row = int(np.clip(np.searchsorted(rows, outcomes, side="right") - 1, 0, max(rows.size - 2, 0)))
+        rows, lines = self._row_list, self._node_lists
+        row = min(max(bisect_right(rows, outcomes) - 1, 0), max(len(rows) - 2, 0))
         share = 0.0
-        if rows.size > 1:
+        if len(rows) > 1:
             first, second = math.log(self.pace + rows[row]), math.log(self.pace + rows[row + 1])
             share = min(max((math.log(self.pace + outcomes) - first) / (second - first), 0.0), 1.0)
         corners = []
         for weight, line in ((1.0 - share, row), (share, row + 1)):
-            if weight > SLIGHT and self._nodes[line, 0] <= place <= self._nodes[line, -1]:
-                nodes = self._nodes[line]
-                left = min(int(np.searchsorted(nodes, place, side="right")) - 1, nodes.size - 2)
-                part = float((place - nodes[left]) / (nodes[left + 1] - nodes[left]))
+            if weight > SLIGHT and lines[line][0] <= place <= lines[line][-1]:
+                nodes = lines[line]
+                left = min(bisect_right(nodes, place) - 1, len(nodes) - 2)
+                part = (place - nodes[left]) / (nodes[left + 1] - nodes[left])
                 corners += [
                     (weight * one, line, left + step) for step, one in enumerate((1.0 - part, part)) if one > SLIGHT
                 ]

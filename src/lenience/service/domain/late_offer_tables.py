@@ -154,8 +154,7 @@ class EstimatedLateOfferTable(LateOfferTable):
 
     def label(self, successes: float, failures: float, pending: int = 0) -> Label:
         """Return what one more outcome is worth for later decisions, with its stated error."""
-        labels = self.estimated.labels
-        return Label(labels.worth(successes, failures, pending), labels.bounds(successes, failures, pending))
+        return Label(*self.estimated.labels.worth_and_bounds(successes, failures, pending))
 
     def exposure_limit(self, offer: Offer, successes: float, failures: float) -> int | None:
         """Return how many outcomes may be pending when an offer is accepted. None means any number."""

@@ -155,8 +155,8 @@ class OfferTable:
             most = self._gain_of_knowing(successes, failures)
             if not self._beyond:
                 return Label(0.0, Bounds(0.0, most))
-            worth = min(self.beyond.worth(successes, failures, pending), most)
-            stated = self.beyond.bounds(successes, failures, pending)
+            worth, stated = self.beyond.worth_and_bounds(successes, failures, pending)
+            worth = min(worth, most)
             return Label(worth, Bounds(min(stated.lower, worth), max(min(stated.upper, most), worth)))
         if not whole(successes, failures):
             return self._label_between(successes, failures, pending)
@@ -267,7 +267,12 @@ class OfferTable:
         from 0 to the mean amount, so that is at most half a standard deviation of p times the mean amount.
         """
         deviation = math.sqrt(self._after(successes, failures).variance)
-        return float(self.objective.volume) * self._each.mean_amount * deviation / 2.0
+        return self._volume_in_money * deviation / 2.0
+
+    @cached_property
+    def _volume_in_money(self) -> float:
+        """The discounted number of arrivals times their mean amount."""
+        return float(self.objective.volume) * self._each.mean_amount
 
 
 class PromptOfferTable(OfferTable):

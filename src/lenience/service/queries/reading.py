@@ -448,10 +448,11 @@ class Queries:
     ) -> tuple[Decided | Imported, list[HistoryEntry], dict[int, Any]]:
         events = schema.event
         own = (events.c.chain_id == chain) & (events.c.seq == seq)
-        after = (events.c.about == identity) & (events.c.chain_id == chain)
+        # Without a condition on the chain, for which SQLite would read the whole chain instead of the index.
+        later = connection.execute(select(events).where(events.c.about == identity)).all()
         rows = [
             connection.execute(select(events).where(own)).one(),
-            *connection.execute(select(events).where(after).order_by(events.c.seq)),
+            *sorted((row for row in later if row.chain_id == chain), key=lambda row: int(row.seq)),
         ]
         personal = schema.personal
         where = (personal.c.chain_id == chain) & personal.c.seq.in_([row.seq for row in rows])

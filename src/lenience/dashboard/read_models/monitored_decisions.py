@@ -8,6 +8,7 @@ its first acceptance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -212,11 +213,11 @@ def _early(reader: _DayReader, days: Mapping[str, Sequence[GroupDay]]) -> dict[s
 
 
 class _DayReader:
-    """Reads the decisions of single days in order, with their groups."""
+    """Reads the decisions of single days in order, with their groups: each once, and only as far as it is needed."""
 
     def __init__(self, connection: Connection, chains: Sequence[int], attributes: Sequence[str]) -> None:
         self._connection, self._chains, self._attributes = connection, chains, attributes
-        self._known: dict[int, dict[str, list[int]]] = {}
+        self._known: dict[int, tuple[list[tuple[str, int]], Iterator[tuple[str, int]]]] = {}  # rows so far, the others
 
     def first_accepted(self, day: int, group: str) -> int:
         """Return the place of the first accepted applicant of a group among those of a day, counted from 1."""
@@ -229,22 +230,25 @@ class _DayReader:
 
     def accepted_of_first(self, day: int, group: str, count: int) -> int:
         """Return how many of the first applicants of a group on a day were accepted."""
-        if day not in self._known:
-            by_group = self._known[day] = {}
-            for name, accepted in self._rows(day):
-                by_group.setdefault(name, []).append(accepted)
-        return sum(self._known[day].get(group, [])[:count])
+        own = (accepted for name, accepted in self._rows(day) if name == group)
+        return sum(islice(own, count))
 
     def _rows(self, day: int) -> Iterator[tuple[str, int]]:
+        known, others = self._known.setdefault(day, ([], self._read(day)))
+        yield from known
+        for row in others:
+            known.append(row)
+            yield row
+
+    def _read(self, day: int) -> Iterator[tuple[str, int]]:
         table = schema.decision
         joined, values = _joined(self._attributes)
         start, end = day * DAY, (day + 1) * DAY
         where = table.c.id.between(first_id(start), first_id(end + LATER_ID)) & table.c.at.between(start, end - 1)
         where &= table.c.chain_id.in_(self._chains) & (table.c.status != schema.REPLACED)
         query = select(table.c.accepted, *values).select_from(joined).where(where).order_by(table.c.id)
-        with self._connection.execute(query.execution_options(yield_per=AT_A_TIME)) as rows:
-            for accepted, *own in rows:
-                yield UNKNOWN if None in own else JOINED.join(own), accepted
+        for accepted, *own in self._connection.execute(query.execution_options(yield_per=AT_A_TIME)):
+            yield UNKNOWN if None in own else JOINED.join(own), accepted
 
 
 def _short_buckets(

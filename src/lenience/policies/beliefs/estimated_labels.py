@@ -296,15 +296,18 @@ class EstimatedLabels(msgspec.Struct, frozen=True, eq=False, dict=True):
     # Lists of Python's numbers: a look-up of one state is several times as fast as with arrays, and equal in each bit.
     @cached_property
     def _count_list(self) -> list[float]:
-        return self.counts.tolist()
+        numbers: list[float] = self.counts.tolist()
+        return numbers
 
     @cached_property
     def _row_list(self) -> list[float]:
-        return self._rows.tolist()
+        numbers: list[float] = self._rows.tolist()
+        return numbers
 
     @cached_property
     def _node_lists(self) -> list[list[float]]:
-        return self._nodes.tolist()
+        numbers: list[list[float]] = self._nodes.tolist()
+        return numbers
 
     @cached_property
     def _labels(self) -> NDArray[np.float32]:

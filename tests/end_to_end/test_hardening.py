@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
+from lenience.core.spreadsheets import harmless
 from lenience.dashboard.attempt_limit import ADDRESSES, ATTEMPTS, WINDOW, AttemptLimit
 from lenience.dashboard.pages.sign_in import _inside
 from lenience.service.commands.keys import create_key
-from lenience.service.queries.export import _harmless
 from lenience.service.storage.store import Store
 from serving import SPEC, Served, serving, sqlite_file
 
@@ -187,12 +187,12 @@ def test_an_unknown_field_of_a_prior_is_rejected(http: httpx.Client) -> None:
     ],
 )
 def test_a_spreadsheet_runs_no_cell_of_an_export(value: str) -> None:
-    assert _harmless(value) == f"'{value}"
+    assert harmless(value) == f"'{value}"
 
 
 def test_ordinary_cells_are_exported_as_they_are() -> None:
     for value in ("north", "score 600..700", " north", "a=b", "1", "", None, 0.5, 3):
-        assert _harmless(value) == value
+        assert harmless(value) == value
 
 
 def test_a_client_that_disconnects_in_the_middle_is_no_error_of_the_service(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Data": {
         "import": "Import past decisions from a file into a policy of a running service.",
         "outcomes": "Send the outcomes in a file to a running service.",
+        "export": "Write what has changed in a running service to a file, for a warehouse.",
         "erase": "Erase personal data, by reference or by age, from a running service.",
     },
     "Compare": {

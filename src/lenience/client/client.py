@@ -1112,6 +1112,26 @@ class Client:
                 return
             after = {"after": page["next"]}
 
+    def feed(self, after: int = 0, *, limit: int = 1_000, personal: bool = False) -> Json:
+        """Return what has changed since a cursor, in the order of the log, for a data warehouse.
+
+        Parameters
+        ----------
+        after : int, default 0
+            The cursor: ``next`` of the last answer.
+        limit : int, default 1000
+            How many events of the log are read.
+        personal : bool, default False
+            Whether rows have references and features. The key then needs the role admin.
+
+        Returns
+        -------
+        dict
+            ``rows``, the cursor ``next``, and ``more``, whether there are further rows now.
+        """
+        query = {"after": after, "limit": limit, **({"personal": "true"} if personal else {})}
+        return self._get("/v1/export/feed", query)
+
     def ready(self) -> bool:
         """Check whether the service and its database answer now.
 

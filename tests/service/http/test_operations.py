@@ -28,7 +28,7 @@ from lenience.dashboard.app import create_app
 from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import Conflict, Unavailable
 from lenience.service.domain.receipts import make_sender
-from lenience.service.http import decisions, erasures, log, monitoring, policies, solves, webhooks
+from lenience.service.http import decisions, erasures, feed, log, monitoring, policies, solves, webhooks
 from lenience.service.http.metrics import Metrics, remove_dead_processes
 from lenience.service.storage.migrate import revision_of
 from lenience.service.storage.postgres import COMMIT, DeadlineConnection
@@ -323,7 +323,7 @@ def test_the_role_of_every_endpoint_is_documented() -> None:
         if line.startswith(("| `GET /v1", "| `POST /v1", "| `DELETE /v1")):
             addresses, role = line.split(" | ")[:2]
             told |= {address: role.strip("`") for address in re.findall(r"`(\w+ /v1[^`]*)`", addresses)}
-    modules = (policies, monitoring, webhooks, solves, decisions, erasures, log)
+    modules = (policies, monitoring, webhooks, solves, decisions, erasures, log, feed)
     handlers: list[Any] = [handler for module in modules for handler in module.HANDLERS]
     assert told == {
         f"{method} /v1{path.replace(':str', '')}": handler.opt["role"]

@@ -22,7 +22,7 @@ from lenience.core.errors import InputError
 from lenience.service.domain import limits
 from lenience.service.domain.answers import Health
 from lenience.service.domain.problems import Problem
-from lenience.service.http import decisions, erasures, log, monitoring, policies, solves, webhooks
+from lenience.service.http import decisions, erasures, feed, log, monitoring, policies, solves, webhooks
 from lenience.service.http.auth import needs_role
 from lenience.service.http.bodies import StrictRequest, check_content_type
 from lenience.service.http.direct_decisions import DirectDecisions
@@ -133,6 +133,7 @@ def create_api(
             *policies.HANDLERS,
             *monitoring.HANDLERS,
             *webhooks.HANDLERS,
+            *feed.HANDLERS,
             *solves.HANDLERS,
             *decisions.HANDLERS,
             *erasures.HANDLERS,

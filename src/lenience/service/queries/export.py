@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import Connection, select
 
+from lenience.core.spreadsheets import harmless
 from lenience.service.domain.answers import DecisionEntry
 from lenience.service.domain.clock import iso_time
 from lenience.service.domain.events import Decided, Decision, Imported, Observed, Overridden, read
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from lenience.service.queries.reading import Filters, Queries
 
 ROWS = 5_000  # decisions read in one transaction
-# Spreadsheets skip spaces and invisible characters before a formula, and some read the wide signs of East Asian
-# keyboards as the plain ones.
-FORMULA = re.compile(r"[\s\x00-\x20\xad\u180e\u200b-\u200f\u2060-\u2064\ufeff]*[=+\-@＝＋－＠]|[\t\r\n]")
 AT_A_TIME = 200  # decisions whose events are read at once
 
 
@@ -232,19 +229,8 @@ def _since(connection: Connection, identities: list[str]) -> tuple[dict[str, Ove
 
 def _csv_line(values: Sequence[Any]) -> bytes:
     line = io.StringIO()
-    csv.writer(line).writerow([_harmless(value) for value in values])
+    csv.writer(line).writerow([harmless(value) for value in values])
     return line.getvalue().encode()
-
-
-def _harmless(value: Any) -> Any:
-    """Prefix text that a spreadsheet would run as a formula with a quote. Write booleans as in JSON.
-
-    >>> _harmless("=1+1"), _harmless(" \\u00a0=1+1"), _harmless("north - south"), _harmless(True)
-    ("'=1+1", "' \\xa0=1+1", 'north - south', 'true')
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 def _parquet_schema() -> pyarrow.Schema:

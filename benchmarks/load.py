@@ -18,6 +18,7 @@ class Load:
 
     seconds: float = 0.0
     processor_seconds: float = 0.0  # of the servers
+    busy: float = 0.0  # share of all cores that were busy, whoever used them
     statuses: dict[int, int] = field(default_factory=dict)
     times: list[float] = field(default_factory=list)
 

@@ -173,9 +173,10 @@ def measure(servers: list[Server], path: str, connections: int, size: int | None
     """The load on a path for some seconds, each server with segments of its own."""
     own = [range(i, 16, len(servers)) for i in range(len(servers))]
     sources = [requests(path, size, segments) for segments in own]
-    before = sum(server.processor_seconds for server in servers)
+    before, idle = sum(server.processor_seconds for server in servers), psutil.cpu_times().idle
     load = run([server.port for server in servers], connections, SECONDS, sources)
     load.processor_seconds = sum(server.processor_seconds for server in servers) - before
+    load.busy = 1 - (psutil.cpu_times().idle - idle) / (load.seconds * (os.cpu_count() or 1))
     return load
 
 
@@ -192,6 +193,7 @@ def one_round(servers: list[Server]) -> dict[str, float]:
         "share of parse and answer": single.rate / bare.rate,
         "p50 ms": single.quantile(0.5),
         "p99 ms": single.quantile(0.99),
+        "busy share of all cores, single decisions": single.busy,
         "decisions a second in batches of 100": 100 * batch.rate,
         "server ms to parse and answer": 1e3 * bare.processor_seconds / len(bare.times),
         "server ms for a decision": 1e3 * single.processor_seconds / len(single.times),

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, inspect, text
 
 from lenience.core.errors import InputError
 
@@ -18,13 +17,12 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 def migrate(connection: Connection, revision: str = "head") -> None:
     """Run the missing migrations inside the transaction of this connection."""
-    if revision_of(connection) == newest():
-        return
     config = _config()
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
 
 
+@cache
 def newest() -> str:
     """Return the revision that this software needs."""
     head = _scripts().get_current_head()
@@ -34,7 +32,10 @@ def newest() -> str:
 
 def revision_of(connection: Connection) -> str | None:
     """Return the revision of a database, or None if it is empty."""
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    revision: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+    return revision
 
 
 def refuse_others(connection: Connection, revision: str | None) -> None:
@@ -54,8 +55,7 @@ def refuse_others(connection: Connection, revision: str | None) -> None:
 
 def refuse_newer(revision: str | None, name: str) -> None:
     """Raise InputError if a newer version of the software wrote the database."""
-    known = {script.revision for script in _scripts().walk_revisions()}
-    if revision is not None and revision not in known:
+    if revision is not None and revision != newest() and revision not in _known():
         raise InputError.because(
             f"has schema {revision}, which this version of lenience does not know",
             "database",
@@ -64,6 +64,10 @@ def refuse_newer(revision: str | None, name: str) -> None:
             hint="A newer version wrote it. Install that version.",
             code="schema_mismatch",
         )
+
+
+def _known() -> set[str]:
+    return {script.revision for script in _scripts().walk_revisions()}
 
 
 @cache

@@ -96,7 +96,7 @@ class Store:
             current = revision_of(connection)
             refuse_others(connection, current)
             refuse_newer(current, self.name)
-            if current is None or not only_empty:
+            if current is None or (current != newest() and not only_empty):
                 migrate(connection, revision)
         self._remember_file()
         return current is None

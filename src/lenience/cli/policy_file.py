@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select
 
 from lenience.cli.past import PastOptions
+from lenience.cli.progress import counting
 from lenience.core.errors import InputError
 from lenience.core.money import Money
 from lenience.history.origin import fitted_origin
@@ -53,6 +54,7 @@ def read_policy_file(path: str) -> PolicySpecification:
 def install(store: Store, specification: PolicySpecification, activate: bool) -> str:
     """Make the policy of a file the active version, unless it is already, and say what was done."""
     from lenience.service.commands.lifecycle import ChangeState, CreateVersion, solve_version
+    from lenience.service.commands.solve_progress import SolveProgress
     from lenience.service.domain.problems import Problem
     from lenience.service.domain.receipts import Sender, encoder
     from lenience.service.storage.policy_cache import PolicyCache
@@ -73,7 +75,10 @@ def install(store: Store, specification: PolicySpecification, activate: bool) ->
     writer = Writer(store, PolicyCache())
     try:
         if same is None or same.number != rows[-1].number:
-            writer.call(CreateVersion(sender, solve_version(specification)))
+            progress = SolveProgress()
+            with counting(f"Solving {name}", progress):
+                solved = solve_version(specification, progress)
+            writer.call(CreateVersion(sender, solved))
         number = len(rows) + (same is None or same.number != rows[-1].number)
         if not activate:
             return f"Policy {name}: version {number} is a draft. Somebody else must activate it (--four-eyes)."

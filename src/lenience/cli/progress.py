@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from threading import Event, Thread
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import click
 
@@ -40,6 +40,39 @@ def announcing(activity: str) -> Iterator[None]:
         yield
     finally:
         done.set()
+
+
+class Counter(Protocol):
+    """How many of the parts of some work are done."""
+
+    done: int
+    total: int
+
+
+@contextmanager
+def counting(activity: str, counter: Counter) -> Iterator[None]:
+    """Show on stderr how many parts another thread, or this one, has done: a bar on a terminal, otherwise sentences."""
+    done = Event()
+
+    def show() -> None:
+        if done.wait(BAR_AFTER if sys.stderr.isatty() else SENTENCE_AFTER):
+            return
+        with _bar() as bar:
+            task = bar.add_task(activity, total=None)
+            wait = 0.0
+            while not done.wait(wait):
+                if bar.disable:
+                    click.echo(f"{activity}: {counter.done} of {counter.total} segments are solved …", err=True)
+                bar.update(task, completed=counter.done, total=counter.total or None)
+                wait = EVERY if bar.disable else 0.1
+
+    shown = Thread(target=show, daemon=True)
+    shown.start()
+    try:
+        yield
+    finally:
+        done.set()
+        shown.join()
 
 
 def run_interruptible(work: Callable[[], Result]) -> Result:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from lenience.dashboard.read_models.policy_status import PolicyStatus
 from lenience.dashboard.wizard import upload_reader
 from lenience.dashboard.wizard.answers import EVERYONE, Answers, FormError
 from lenience.dashboard.wizard.plan import read_column_answers, read_segments
 from lenience.dashboard.wizard.views import beliefs_view, columns_view, usual_delay
+from lenience.data import sample_loans
 from lenience.service.http.service import Service
 
 NOT_ASKED = cast("Service", None)  # these steps look at the file alone
@@ -70,3 +73,38 @@ def test_the_mean_delay_is_the_file_s_where_it_says_when_outcomes_came(
     answers = Answers(accepted=EVERYONE, time="decided", maturity="60", as_of="2024-06-01", **meant)
     days, words = usual_delay(path, answers, read_segments(path, answers).past)
     assert (days, words.startswith(wanted[1])) == (wanted[0], True)
+
+
+def test_values_say_more_about_an_outcome_than_names(tmp_path: Path) -> None:
+    rows = [
+        f"{'Verified' if i % 2 else 'Not Verified'},{('Fully Paid', 'Charged Off', 'Current')[i % 3]}" for i in range(9)
+    ]
+    path = _kept(tmp_path, ["verification_status,loan_status", *rows])
+    assert columns_view(NOT_ASKED, path, Answers())["chosen"].outcome == "loan_status"
+
+
+def test_a_column_that_is_mostly_empty_is_no_segment(tmp_path: Path) -> None:
+    rows = [f"{'south' if i > 7 else ''},{'ab'[i % 2]},{i % 2}" for i in range(10)]
+    path = _kept(tmp_path, ["region,kind,repaid", *rows])
+    assert columns_view(NOT_ASKED, path, Answers())["chosen"].segment == ("kind",)
+
+
+def test_the_form_opens_with_what_the_sample_has(tmp_path: Path) -> None:
+    columns = sample_loans(60)
+    path = _kept(
+        tmp_path, [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    )
+    chosen: Answers = columns_view(NOT_ASKED, path, Answers())["chosen"]
+    assert (chosen.segment, chosen.accepted, chosen.outcome) == (("grade",), "approved", "status")
+    assert (chosen.time, chosen.outcome_time, chosen.monitor) == ("decided", "closed", ("sex",))
+    assert (chosen.priced, chosen.amount_column, chosen.rate_column, chosen.term_column) == (
+        "loan", "amount", "rate", "term"
+    )  # fmt: skip
+
+
+def test_a_policy_opens_on_a_segment_with_applicants() -> None:
+    def made(name: str, arrivals: int, margin: float) -> Any:
+        return SimpleNamespace(name=name, stopped=False, margin=margin, counts=SimpleNamespace(arrivals=arrivals))
+
+    status = SimpleNamespace(segments=[made("empty", 0, 0.0), made("far", 5, 0.3), made("near", 5, -0.1)])
+    assert PolicyStatus.segment(cast("PolicyStatus", status), None).name == "near"

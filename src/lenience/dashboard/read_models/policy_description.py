@@ -114,13 +114,13 @@ def example_request(specification: PolicySpecification) -> str:
     if specification.feature_spec is not None:
         first_applicant = typical_or_given(specification.feature_spec)
         fields["features"] = {name: _short(value) for name, value in first_applicant.items()}
-        if specification.protected and not specification.decide_by_protected:
-            fields["monitored"] = dict.fromkeys(specification.protected, "…")
     elif specification.features:
         fields["features"] = example_features(specification.features)
     elif specification.segments:
         first = specification.segments[0]
         fields["segment"] = first if isinstance(first, str) else first.name
+    if specification.protected and not specification.decide_by_protected:
+        fields["monitored"] = dict.fromkeys(specification.protected, "…")
     offers = specification.objective.offers
     if offers is not None and offers.menu_count > 1:
         offer = Offer(offers.amount[0], offers.cost[0])

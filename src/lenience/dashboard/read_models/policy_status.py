@@ -219,13 +219,21 @@ class PolicyStatus(msgspec.Struct, frozen=True, dict=True):
         return sum(segment.expected for segment in self.segments)
 
     def segment(self, name: str | None) -> SegmentStatus:
-        """Return a segment by name. Without a name, return the open segment nearest to its boundary."""
+        """Return a segment by name. Without a name, return the open segment with applicants nearest to its boundary."""
         if name is not None:
             for segment in self.segments:
                 if segment.name == name:
                     return segment
             raise NotFound(f"the policy {self.name!r} has no segment {name!r}")
-        return min(self.segments, key=lambda segment: (segment.stopped, abs(segment.margin), -segment.counts.arrivals))
+        return min(
+            self.segments,
+            key=lambda segment: (
+                segment.stopped,
+                segment.counts.arrivals == 0,  # nothing is to be seen there
+                abs(segment.margin),
+                -segment.counts.arrivals,
+            ),
+        )
 
 
 def policy_names(service: Service) -> list[str]:

@@ -34,6 +34,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "score": ("score", "fico", "rating", "points"),
     "segment": ("segment", "region", "grade", "band", "product", "channel", "branch", "type", "purpose", "class"),
 }
+LOAN = {"amount": ("amount", "amnt", "principal", "loan size"), "rate": ("rate", "interest", "apr"), "term": ("term",)}
+FILLED = 0.5  # share of rows that must have a value in a column that is suggested as a segment
 # Words in the names of columns in which 1 means failure.
 TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud", "ausfall", "défaut", "impago", "verlust")
 DECIDED = (
@@ -60,7 +62,7 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
         "accepted": lambda column: column.different <= 20 and not column.dates,
         "time": lambda column: column.dates and not _named(column, "birth"),
         "score": lambda column: (column.numbers or column.bands) and column.different > 2,
-        "segment": lambda column: 1 <= column.different <= 200 and not column.dates,
+        "segment": lambda column: 1 <= column.different <= 200 and column.filled >= FILLED and not column.dates,
     }
     banded = {column.name for column in columns if column.bands}
     for meaning, fits in tests.items():
@@ -69,6 +71,8 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
             taken -= banded
         free = [column for column in columns if column.name not in taken and fits(column)]
         named = [column.name for column in free if _named(column, meaning)]
+        if meaning == "outcome":  # a name such as verification_status says less than values such as Charged Off
+            named.sort(key=lambda name: not any(_has_both(column) for column in free if column.name == name))
         if not named and meaning == "accepted":
             named = [column.name for column in free if _of_decisions(column)]
         if not named and meaning == "time":
@@ -81,6 +85,46 @@ def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
         guessed[meaning] = named[0] if named else ""
     of_group = any(column.name == guessed["segment"] and _named(column, "group") for column in columns)
     return guessed | {"group": guessed["segment"] if of_group else ""}
+
+
+def _has_both(column: Column) -> bool:
+    """Return whether some values mean success and some failure, as far as they are known.
+
+    >>> words = {"verification_status": ("Verified", "Not Verified"), "loan_status": ("Fully Paid", "Charged Off")}
+    >>> [_has_both(Column(name, (), 2, False, False, values=values)) for name, values in words.items()]
+    [False, True]
+    """
+    meanings = {guess_meaning("outcome", column.name, value) for value in column.values or column.examples}
+    return {"yes", "no"} <= meanings
+
+
+def guess_loan(columns: Sequence[Column]) -> dict[str, str]:
+    """Return the columns of amount, rate and term if the file has all of them and they are clear; empty otherwise.
+
+    >>> made = {"loan_amnt": ("5000", "900"), "int_rate": ("13.5%", "7.1%"), "term": ("36 months",)}
+    >>> guess_loan([Column(name, values, 2, False, False) for name, values in made.items()])
+    {'amount_column': 'loan_amnt', 'rate_column': 'int_rate', 'term_column': 'term'}
+    >>> guess_loan([Column("amount", ("5000",), 9, True, False), Column("rate", ("12",), 9, True, False)])
+    {}
+    """
+    clear: dict[str, Callable[[str], bool]] = {
+        "amount": lambda value: any(digit.isdigit() for digit in value),
+        "rate": lambda value: value.endswith("%") or re.fullmatch(r"0?\.\d+", value) is not None,
+        "term": lambda value: re.search(r"\d\s*(month|year|mo\b|yr)", value.lower()) is not None,
+    }
+    guessed = {}
+    for meaning, fits in clear.items():
+        named = (
+            column.name
+            for column in columns
+            if any(word in column.name.lower() for word in LOAN[meaning])
+            and column.examples
+            and all(fits(value.strip()) for value in column.examples)
+        )
+        if (name := next(named, None)) is None:
+            return {}
+        guessed[f"{meaning}_column"] = name
+    return guessed if len(set(guessed.values())) == 3 else {}
 
 
 def other_dates(columns: Sequence[Column], time: str) -> list[str]:

@@ -173,10 +173,7 @@ def read_settings(answers: Answers) -> PolicySettings:
     expiry = optional(step, "expiry", "The days after which an outcome expires", answers.expiry, above=0, most=36500)
     if cap is not None and cap != int(cap):
         raise FormError(step, "cap", f"The exposure cap must be a whole number, not {cap:g}")
-    try:
-        msgspec.convert(answers.name, limits.Name)
-    except msgspec.ValidationError:
-        raise FormError(step, "name", _invalid_name(answers.name)) from None
+    check_name(answers.name, step)
     return PolicySettings(
         name=answers.name,
         description=answers.description,
@@ -184,6 +181,14 @@ def read_settings(answers: Answers) -> PolicySettings:
         exposure_cap=None if cap is None else int(cap),
         expire_after_days=expiry,
     )
+
+
+def check_name(name: str, step: str) -> None:
+    """Raise FormError if a policy cannot have this name."""
+    try:
+        msgspec.convert(name, limits.Name)
+    except msgspec.ValidationError:
+        raise FormError(step, "name", _invalid_name(name)) from None
 
 
 def read_segment_costs(answers: Answers, segments: SegmentPlan) -> dict[str, float]:
@@ -257,7 +262,14 @@ def starting(
         )
         for row in segments.rows
     ]
-    return forecast_starts(cells, seconds) if objective.offers is None else _offer_starts(cells, seconds)
+    return forecast(cells, seconds)
+
+
+def forecast(cells: list[Segment], seconds: float = SECONDS) -> list[StartForecast]:
+    """Forecast which segments would start, the largest first, in limited time."""
+    if any(cell.objective.offers is not None for cell in cells):
+        return _offer_starts(cells, seconds)
+    return forecast_starts(cells, seconds)
 
 
 def _offer_starts(cells: list[Segment], seconds: float) -> list[StartForecast]:

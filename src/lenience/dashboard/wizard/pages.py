@@ -24,18 +24,20 @@ from lenience.dashboard.session import checked_form, visitor_of
 from lenience.dashboard.wizard import past_file, uploads
 from lenience.dashboard.wizard.answers import BANDS, Answers, FormError, read_answers, sentence
 from lenience.dashboard.wizard.backtest_view import backtest_view
-from lenience.dashboard.wizard.feature_plan import read_feature_fit, read_feature_specification
+from lenience.dashboard.wizard.feature_plan import read_feature_specification
+from lenience.dashboard.wizard.file_plan import read_file_specification, read_upload
 from lenience.dashboard.wizard.guesses import Kind
 from lenience.dashboard.wizard.hand import read_hand
 from lenience.dashboard.wizard.objective_plan import read_specification, unsolved
 from lenience.dashboard.wizard.plan import read_segments
 from lenience.dashboard.wizard.upload_process import save_upload_apart
 from lenience.dashboard.wizard.views import VIEWS, bands_view, fitted_view, meanings, starting_view
-from lenience.policies.features.storing import to_specification
 from lenience.service.commands.four_eyes import four_eyes_required
 from lenience.service.domain.answers import VersionAnswer
-from lenience.service.domain.problems import BadRequest
+from lenience.service.domain.policy_file import MOST_BYTES, encode_policy_file
+from lenience.service.domain.problems import BadRequest, NotFound
 from lenience.service.domain.receipts import make_sender
+from lenience.service.domain.specification import PolicySpecification
 from lenience.service.http.background_solves import PATIENCE
 from lenience.service.http.disconnection import unless_disconnected
 from lenience.service.http.service import Service
@@ -47,8 +49,9 @@ ADMIN = {"role": "admin"}
 STEPS = ("start", "columns", "beliefs", "objective", "check")
 FEATURE_STEPS = ("start", "features", "objective", "check")  # of a policy that decides by features
 BY_HAND_STEPS = ("start", "objective", "check")
+STEPS_BY_SOURCE = {".parquet": STEPS, ".json": BY_HAND_STEPS, ".policy": ("start", "review")}
 TITLES = dict(zip(STEPS, ("Source", "Columns", "Evidence", "Objective", "Back-test"), strict=True))
-TITLES["features"] = "Features"
+TITLES |= {"features": "Features", "review": "Review"}
 MISSING = "Ibis and DuckDB are needed to read past decisions. Install them with pip install 'lenience[history]'"
 
 
@@ -82,6 +85,36 @@ async def upload(request: Req) -> Response[bytes]:
     finally:
         await sent.close()
     return redirect(f"/new/columns?file={token}")
+
+
+@post("/new/policy", include_in_schema=False, opt=ADMIN, request_max_body_size=UPLOAD, status_code=303)
+async def upload_policy(request: Req) -> Response[bytes]:
+    """Store an uploaded policy file, to be reviewed."""
+    form = await checked_form(request)
+    sent = form.get("file")
+    if not isinstance(sent, UploadFile):
+        return _start(request, FormError("start", "policy", "Choose a file first"))
+    service: Service = request.app.state.service
+    try:
+        content = await sent.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            message = f"A policy file has at most {MOST_BYTES >> 20} MB"
+            raise FormError("start", "policy", message, "too_large")
+        name = Path(sent.filename or "policy.json").name[:80]
+        specification = await service.ask(lambda: read_upload(content, name))
+    except FormError as error:
+        return _start(request, error)
+    finally:
+        await sent.close()
+    token, path = uploads.new_place("policy")
+    path.write_bytes(encode_policy_file(specification))
+    return redirect(f"/new/review?file={token}")
+
+
+@get("/new/review", include_in_schema=False, opt=ADMIN)
+async def review(request: Req) -> Response[bytes]:
+    """Show what the policy in a file would do."""
+    return await _step(request, "review")
 
 
 @post("/new/segments", include_in_schema=False, opt=ADMIN, status_code=303)
@@ -126,12 +159,11 @@ async def download(request: Req) -> Response[bytes]:
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
     try:
-        fit = await service.solve(lambda: read_feature_fit(path, answers))
+        made = await _specification(service, path, answers)
     except FormError as error:
         return await _show_again(request, answers, error)
-    text = msgspec.json.format(msgspec.json.encode(to_specification(fit.policy.to_rule(), fit.origin)))
     headers = {"Content-Disposition": 'attachment; filename="policy.json"'}
-    return Response(text, media_type="application/json", headers=headers)
+    return Response(encode_policy_file(made), media_type="application/json", headers=headers)
 
 
 @get("/new/values", include_in_schema=False, opt=ADMIN)
@@ -205,10 +237,7 @@ async def create(request: Req) -> Response[bytes]:
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
     try:
-        if answers.kind:
-            specification = await service.solve(lambda: read_feature_specification(path, answers))
-        else:
-            specification = await service.ask(lambda: read_specification(answers, read_segments(path, answers)))
+        specification = await _specification(service, path, answers)
     except FormError as error:
         return await _show_again(request, answers, error)
     visitor = visitor_of(request)
@@ -229,11 +258,22 @@ async def create(request: Req) -> Response[bytes]:
     return redirect(f"/policies/{made.name}?version={made.version}", message, *made.warnings)
 
 
+async def _specification(service: Service, path: Path, answers: Answers) -> PolicySpecification:
+    """Return the policy that the answers describe."""
+    if path.suffix == ".policy":
+        return await service.ask(lambda: read_file_specification(path, answers))
+    if answers.kind:
+        return await service.solve(lambda: read_feature_specification(path, answers))
+    return await service.ask(lambda: read_specification(answers, read_segments(path, answers)))
+
+
 async def _step(request: Req, step: str) -> Response[bytes]:
     """Return the page of a step, or of the step whose answers are invalid, with a message."""
     answers = read_answers(request.query_params)
     service: Service = request.app.state.service
     path = uploads.find(answers.file)
+    if (path.suffix == ".policy") != (step == "review"):
+        raise NotFound("this step needs another kind of file. Start again at New policy")
     try:
         values = await service.ask(lambda: VIEWS[step](service, path, answers))
     except FormError as error:
@@ -262,7 +302,7 @@ def _page(
     if request.headers.get("hx-request") == "true" and step == "beliefs":
         return part(request, "beliefs.html", answers=answers, error=error, **values)
     by_features = path.suffix == ".parquet" and (bool(answers.kind) or step == "features")
-    steps = FEATURE_STEPS if by_features else STEPS if path.suffix == ".parquet" else BY_HAND_STEPS
+    steps: tuple[str, ...] = FEATURE_STEPS if by_features else STEPS_BY_SOURCE[path.suffix]
     titles = TITLES if steps is STEPS else TITLES | {"check": "Summary"}
     template = "new_check_features.html" if by_features and step == "check" else f"new_{step}.html"
     return page(
@@ -302,5 +342,5 @@ async def _store_upload(request: Req, sent: UploadFile, sheet: str) -> str:
 
 HANDLERS = [
     *(start, upload, by_hand, columns, features, values, bands, beliefs, objective, would_start, check),
-    *(what_happened, fitted, download, create),
+    *(what_happened, fitted, download, create, upload_policy, review),
 ]

@@ -51,6 +51,8 @@ class Column(msgspec.Struct, frozen=True):
     numbers: bool  # whether most values are numbers
     dates: bool  # whether most values are dates
     bands: bool = False
+    values: tuple[str, ...] = ()  # all different ones, if they are few
+    filled: float = 1.0  # share of the first rows that have a value
 
 
 class UploadedPast(PastSegments, frozen=True):
@@ -90,6 +92,8 @@ def columns(path: Path) -> list[Column]:
                 bool(values) and 10 * sum(_is_number(value) for value in values) >= 9 * len(values),
                 2 * sum(looks_like_date(value) for value in values) > len(values),
                 any(BAND.fullmatch(value) and not _is_number(value) for value in different),
+                tuple(different) if len(different) <= MOST_VALUES else (),
+                len(values) / max(len(rows), 1),
             )
         )
     return described

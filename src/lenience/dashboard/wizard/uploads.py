@@ -61,7 +61,7 @@ def new_place(kind: str) -> tuple[str, Path]:
 def find(token: str) -> Path:
     """Return the file of a token."""
     if TOKEN.match(token):
-        for kind in ("parquet", "json"):
+        for kind in ("parquet", "json", "policy"):
             path = folder() / f"{token}.{kind}"
             try:
                 if path.stat().st_mtime >= time.time() - SECONDS:

@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from lenience.core.errors import InputError
 from lenience.core.formatting import amount
 from lenience.core.offers import describe_offers
-from lenience.core.protected_attributes import protected_among
+from lenience.core.protected_attributes import is_protected, protected_among
 from lenience.dashboard.figures.intervals import shrinkage_bar
 from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.rendering import natural
@@ -34,10 +34,12 @@ from lenience.dashboard.wizard.feature_plan import (
     read_feature_fit,
     read_feature_specification,
 )
+from lenience.dashboard.wizard.file_plan import review_view
 from lenience.dashboard.wizard.guesses import (
     Kind,
     guess_accepted,
     guess_columns,
+    guess_loan,
     guess_meaning,
     guess_outcome_time,
     other_dates,
@@ -81,7 +83,14 @@ def columns_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         guessed["outcome_time"] = guess_outcome_time(columns, guessed["time"])
         names = {name: guessed[name] for name in ("accepted", "outcome", "time", "outcome_time", "group", "score")}
         first = (guessed["segment"],) if guessed["segment"] else ()
-        answers = msgspec.structs.replace(answers, **names, segment=first)
+        watched = tuple(
+            column.name
+            for column in columns
+            if is_protected(column.name) and column.name not in (*first, *names.values()) and not column.dates
+        )
+        loan = guess_loan(columns)
+        priced = {"priced": "loan", **loan} if loan else {}
+        answers = msgspec.structs.replace(answers, **names, **priced, segment=first, monitor=watched)
     return {
         "columns": columns,
         "bands": {
@@ -187,6 +196,7 @@ def beliefs_view(service: Service, path: Path, answers: Answers) -> dict[str, An
         "scored": bool(segments.past.scores),
         "grouped": bool(segments.past.groups),
         "model": answers.model or "own",
+        "chosen": answers,
         "carried": answers.pairs(EVIDENCE),
     }
 
@@ -223,6 +233,7 @@ def objective_view(service: Service, path: Path, answers: Answers) -> dict[str, 
         "policies": [name for name, _ in _policies(service)],
         "carried": answers.pairs(OBJECTIVE),
         "starting_shown": True,
+        "example_segment": next(iter(segments.shares)),
         **starting_view(path, shown),
     }
 
@@ -431,10 +442,16 @@ def _segments(service: Service, name: str) -> set[str]:
         return set(connection.execute(query.where(chain.c.segment.is_not(None))).scalars())
 
 
+def file_view(service: Service, path: Path, answers: Answers) -> dict[str, Any]:
+    """Return the policy in a file as it would be created."""
+    return review_view(path, answers, dict(_policies(service)))
+
+
 VIEWS = {
     "columns": columns_view,
     "features": features_view,
     "beliefs": beliefs_view,
     "objective": objective_view,
     "check": check_view,
+    "review": file_view,
 }

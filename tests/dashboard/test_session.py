@@ -9,13 +9,17 @@ import httpx
 import msgspec
 import pytest
 
+from lenience import ServiceError
 from lenience.dashboard.session import PURPOSE, Session, new_session, read_session, sign_in
 from lenience.dashboard.signed_cookie import read_cookie, write_cookie
 from lenience.service.commands.keys import Keyring, create_key, revoke_key
 from lenience.service.storage.store import Store
 from serving import SPEC, Served, serving, sqlite_file
 
-POSTS = ["/audit", "/sign-out", "/policies/cards/state", "/policies/cards/decide", f"/decisions/{'0' * 36}/outcome"]
+POSTS = [
+    *("/audit", "/sign-out", "/policies/cards/state", "/policies/cards/rollout", "/policies/cards/decide"),
+    *(f"/decisions/{'0' * 36}/{kind}" for kind in ("outcome", "review")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +59,39 @@ def test_every_form_needs_the_token_of_its_own_session(visitor: httpx.Client) ->
     other = httpx.get(f"{visitor.base_url}/policies/cards")
     assert _token(other.text) != token
     assert visitor.post("/audit", data={"token": _token(other.text)}).status_code == 403
+
+
+def test_the_forms_of_a_rollout_and_of_a_review(without_keys: Served, visitor: httpx.Client) -> None:
+    with without_keys.client() as client:
+        client.create_policy({**SPEC, "name": "cases", "referral": {"near_minimum": 0.4}})
+        client.activate("cases")
+        client.create_policy({**SPEC, "name": "cases"})
+        made = [client.decide("cases", "young", reference=f"person {i}")["id"] for i in range(2)]
+        token = _token(visitor.get("/reviews").text)
+        form = {"token": token, "version": "2"}
+        assert visitor.post("/policies/cases/rollout", data={**form, "percent": "much"}).status_code == 400
+        assert visitor.post("/policies/cases/rollout", data={**form, "percent": "25 %"}).status_code == 303
+        assert client.policy("cases")["versions"][1]["percent"] == 25
+        assert "Rollout" in visitor.get("/policies/cases").text
+        assert visitor.post("/policies/cases/rollout", data={**form, "percent_now": "0"}).status_code == 303
+        comparison = client.rollout("cases")
+        assert comparison is None
+        page = visitor.get("/reviews").text
+        assert all(each in page for each in made)
+        review = {"token": token, "decision": "accept", "by": "reviewer", "back": "/reviews?order=worth"}
+        assert visitor.post(f"/decisions/{made[0]}/review", data=review).status_code == 400  # without a reason
+        answer = visitor.post(f"/decisions/{made[0]}/review", data={**review, "reason": "fine"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/reviews?order=worth")
+        away = {**review, "decision": "reject", "reason": "no", "back": "https://example.org/reviews?"}
+        assert visitor.post(f"/decisions/{made[1]}/review", data=away).headers["location"].startswith("/decisions/")
+        assert client.referrals("cases", order="worth")["waiting"] == 0
+        report = client.reviews("cases")
+        assert (report["decided"], report["disagreed"]) == (2, 1)
+        with pytest.raises(ServiceError) as refused:
+            client.review(made[0], "accept", "again")
+        assert refused.value.code == "decision_not_referred"
+        for status in ("referred", "lapsed"):
+            assert visitor.get("/decisions", params={"status": status}).status_code == 200
 
 
 def test_a_form_of_very_many_fields_is_rejected_before_it_is_parsed(visitor: httpx.Client) -> None:

@@ -38,6 +38,11 @@ def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             for specification in (SPEC, LATE, offers, BY_FEATURES):
                 client.create_policy(specification)
                 client.activate(specification["name"])
+            cases: dict[str, Any] = {**SPEC, "name": "cases", "referral": {"near_minimum": 0.4, "daily_capacity": 2}}
+            for activate in (True, False):
+                client.create_policy(cases)
+                client.activate("cases") if activate else client.roll_out("cases", 50)
+            client.decide("cases", "young")
             client.decide("cards", "young")
             decision = client.decide("applicants", features={"income": 60, "region": "north"})
             client.outcome(decision["id"], "success")

@@ -40,6 +40,7 @@ def page(request: Request[Any, Any, Any], template: str, status: int = 200, **va
         "path": request.url.path,
         "notice": notice,
         "protected": _protected(request) if visitor is not None else [],
+        "refers": visitor is not None and request.app.state.service.refers,
     }
     text = environment().get_template(template).render(everywhere | values)
     response = Response(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -16,7 +17,7 @@ from lenience.dashboard.read_models.policy_status import policy_names
 from lenience.dashboard.rendering import page, part, redirect
 from lenience.dashboard.session import Visitor, checked_form, visitor_of
 from lenience.service.commands.again import DecideAgain
-from lenience.service.commands.outcomes import Change, Kind, OverrideRequest
+from lenience.service.commands.outcomes import Change, Kind, OverrideRequest, ReviewRequest
 from lenience.service.domain.answers import DecisionAnswer, DecisionsPage, DecisionView, OutcomeAnswer
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import make_sender
@@ -29,9 +30,11 @@ from lenience.service.storage.people import actor_names
 
 Req = Request[Any, Any, Any]
 PAGE = 50
-STATUSES = ("pending", "success", "failure", "expired", "rejected", "waiting", "replaced")
+STATUSES = ("pending", "success", "failure", "expired", "rejected", "waiting", "replaced", "referred", "lapsed")
 Choice = FromQuery[Literal["accept", "reject", ""]]
-Status = FromQuery[Literal["pending", "success", "failure", "expired", "rejected", "waiting", "replaced", ""]]
+Status = FromQuery[
+    Literal["pending", "success", "failure", "expired", "rejected", "waiting", "replaced", "referred", "lapsed", ""]
+]
 Text = Annotated[str, Parameter(max_length=200)]
 Cursor = Annotated[str, Parameter(max_length=36, pattern=r"^[0-9a-f-]*\Z")]
 RECORDED = {
@@ -39,14 +42,17 @@ RECORDED = {
     "correction": "The correction is recorded. Both outcomes stay in the log.",
     "expiry": "The outcome expired. It counts neither as a success nor as a failure.",
     "override": "The override is recorded, with its reason.",
+    "review": "The decision is recorded, with its reason.",
     "erasure": "The personal data is erased. The log stays complete.",
 }
+QUEUE = re.compile(r"/reviews\?[A-Za-z0-9._=&%-]{0,200}")  # where a reviewer came from
 ALREADY = "This was already recorded. Nothing has changed."
 ROLES: dict[str, str] = {
     "outcome": "outcome",
     "correction": "outcome",
     "expiry": "outcome",
     "override": "admin",
+    "review": "review",
     "erasure": "admin",
 }
 
@@ -131,7 +137,7 @@ async def again(identity: DecisionId, request: Req) -> Response[bytes]:
 
 @post("/decisions/{identity:str}/{kind:str}", include_in_schema=False, status_code=303)
 async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Response[bytes]:
-    """Record an outcome, a correction, an expiry, an override or an erasure."""
+    """Record an outcome, a correction, an expiry, an override, a review or an erasure."""
     if kind not in RECORDED:
         raise BadRequest(f"the address must end in one of {', '.join(RECORDED)}, not {kind!r}")
     form = await checked_form(request)
@@ -141,13 +147,16 @@ async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Res
     reports = ("success", "failure") if kind == "correction" else ("success", "failure", "late", "current")
     if kind in ("outcome", "correction") and outcome not in reports:
         raise BadRequest(f"outcome must be {' or '.join(reports)}")
-    if kind == "override":
+    review = None
+    if kind in ("override", "review"):
+        given = {name: str(form.get(name, "")).strip() for name in ("decision", "by", "reason")}
         try:
-            override = msgspec.convert(
-                {name: str(form.get(name, "")).strip() for name in ("decision", "by", "reason")}, OverrideRequest
-            )
+            if kind == "review":
+                review = msgspec.convert(given, ReviewRequest)
+            else:
+                override = msgspec.convert(given, OverrideRequest)
         except msgspec.ValidationError as error:
-            raise BadRequest(f"the override cannot be recorded: {error}") from None
+            raise BadRequest(f"the {kind} cannot be recorded: {error}") from None
     service: Service = request.app.state.service
     change = Change(
         make_sender(visitor.actor, None, "", None),
@@ -156,9 +165,12 @@ async def record(identity: DecisionId, kind: FromPath[str], request: Req) -> Res
         outcome if kind in ("outcome", "correction") else None,
         override,
         str(form.get("outcome_at") or "") or None,
+        review,
     )
     answer = msgspec.json.decode((await service.perform(change)).body, type=OutcomeAnswer)
-    return redirect(f"/decisions/{identity}", RECORDED[kind] if answer.recorded else ALREADY)
+    back = str(form.get("back", ""))
+    address = back if kind == "review" and QUEUE.fullmatch(back) else f"/decisions/{identity}"
+    return redirect(address, RECORDED[kind] if answer.recorded else ALREADY)
 
 
 def search(service: Service, fields: dict[str, str], before: str) -> DecisionsPage:

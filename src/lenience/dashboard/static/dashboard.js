@@ -19,6 +19,14 @@
       if (asked && !confirm(asked.dataset.confirm)) event.preventDefault();
     });
 
+    // In the reason of a review, Ctrl + Enter accepts and Ctrl + Shift + Enter rejects.
+    document.addEventListener("keydown", (event) => {
+      const form = event.target.closest("form[data-review]");
+      if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      form.requestSubmit(form.querySelector(`button[value=${event.shiftKey ? "reject" : "accept"}]`));
+    });
+
     // A slow form shows that it is busy and is not sent twice.
     document.addEventListener("submit", (event) => {
       if (!event.target.matches("form[data-slow]")) return;

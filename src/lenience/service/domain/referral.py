@@ -72,12 +72,10 @@ class Referral(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 14.0
 
     def __post_init__(self) -> None:
-        if (self.amount_above, self.evidence_below, self.near_minimum, self.daily_capacity) == (None,) * 4:
-            raise InputError.because(
-                "must have at least one of amount_above, evidence_below, near_minimum and daily_capacity",
-                "referral",
-                code="missing",
-            )
+        rules = ("amount_above", "evidence_below", "near_minimum", "daily_capacity")
+        if all(getattr(self, name) is None for name in rules):
+            words = "amount_above, evidence_below, near_minimum or daily_capacity"
+            raise InputError.because("must be given", rules, label=words, code="missing")
 
 
 def review_worth(amount: float, rate: float, minimum: float, accuracy: float) -> float:

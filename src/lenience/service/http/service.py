@@ -41,7 +41,7 @@ from lenience.service.storage.log_key import read_log_key
 from lenience.service.storage.log_tree import has_unsealed
 from lenience.service.storage.people import forget_people
 from lenience.service.storage.policy_cache import PolicyCache
-from lenience.service.storage.referrals import has_referrals
+from lenience.service.storage.referrals import any_refers, has_referrals
 from lenience.service.storage.store import Store
 from lenience.service.storage.webhook_outbox import send_due
 from lenience.service.storage.writer import Result, Writer
@@ -91,6 +91,7 @@ class Service:
             self.proofs = LogProofs(self.store, self.registry)
             self.log_key = read_log_key(self.store.url, create=True)
             self.deciding_by_protected: dict[str, list[str]] = {}  # the attributes, by policy
+            self.refers = False  # whether a policy leaves cases to people, or has done so
             self.find_protected()
             self.writer = Writer(self.store, self.registry, after=self._wake_loop, written=written)
         except BaseException:
@@ -223,8 +224,12 @@ class Service:
             raise Unavailable(f"the database has not answered for {READY_SECONDS:g} seconds") from None
 
     def find_protected(self) -> None:
-        """Find the policies that decide by protected attributes. Another process may have activated one."""
+        """Find the policies that decide by protected attributes, and whether one leaves cases to people.
+
+        Another process may have activated one.
+        """
         with self.store.read() as connection:
+            self.refers = any_refers(connection)
             self.deciding_by_protected = policies_deciding_by_protected(connection)
 
     def empty_wal(self) -> None:

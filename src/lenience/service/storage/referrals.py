@@ -10,7 +10,7 @@ from lenience.service.domain.referral import MOST, price_of_day, window_of
 from lenience.service.domain.referral_decision import WORTH
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
-from lenience.service.storage.policy_cache import PolicyRecord
+from lenience.service.storage.policy_cache import LIVE, PolicyRecord
 
 AT_A_TIME = 500
 
@@ -24,6 +24,15 @@ def referred_today(ledger: Ledger, record: PolicyRecord) -> int:
         known = ledger.connection.execute(select(func.count()).select_from(table).where(today)).scalar_one()
         ledger.referred_today[record.id] = known
     return known
+
+
+def any_refers(connection: Connection) -> bool:
+    """Return whether a live version leaves cases to people, or a policy has done so."""
+    if connection.execute(select(schema.referral.c.decision).limit(1)).first() is not None:
+        return True
+    version = schema.version
+    refers = version.c.state.in_(LIVE) & version.c.specification.like('%"referral":{%')
+    return connection.execute(select(version.c.number).where(refers).limit(1)).first() is not None
 
 
 def has_referrals(connection: Connection, record: PolicyRecord) -> bool:

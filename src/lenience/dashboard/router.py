@@ -30,7 +30,7 @@ from lenience.dashboard.pages import (
 from lenience.dashboard.read_models.audits import Audits
 from lenience.dashboard.read_models.monitored_decisions import MonitoredCache
 from lenience.dashboard.read_models.prospects import Prospects
-from lenience.dashboard.read_models.time_buckets import PastCountsCache, TimeBucketCache
+from lenience.dashboard.read_models.time_buckets import TimeBucketCache
 from lenience.dashboard.rendering import asset, page, redirect
 from lenience.dashboard.session import SignInNeeded, current_session, visited, visitor_of
 from lenience.dashboard.wizard import pages as new_policy
@@ -90,7 +90,6 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
     )
     return pages, {
         "prospects": Prospects(),
-        "past": PastCountsCache(),
         "tallies": TimeBucketCache(),
         "monitored": MonitoredCache(),
         "audits": Audits(database),

@@ -15,7 +15,7 @@ from engines import Engine
 from lenience.analysis.proportions import difference_interval, rate_interval, ratio_interval
 from lenience.dashboard.figures.series import Series, dumbbells, lines, spread, time_ticks
 from lenience.dashboard.pages.fairness import AcceptanceCount, disparities, read_fairness
-from lenience.dashboard.pages.overview import attention
+from lenience.dashboard.read_models.notices import attention
 from lenience.dashboard.read_models.policy_status import read_policy_status
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import TimeBucketCache
@@ -171,7 +171,7 @@ def test_overrides_are_told_apart_and_stopped_is_what_the_policy_s_page_says(eng
     assert (b.overridden, found.groups[0].overridden) == ((1, 1), (0, 0))
     assert (segment.next, segment.counts.pending) == ("stopped", 4)
     assert b.stopped == ["b"]
-    assert [notice.text for notice in attention(standing, {}) if "been stopped" in notice.text] == [
+    assert [notice.text for notice in attention(standing) if "been stopped" in notice.text] == [
         "cards: the segment “b” has been stopped; pending outcomes may still reopen it."
     ]
 

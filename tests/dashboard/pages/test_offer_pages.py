@@ -19,7 +19,6 @@ from lenience.dashboard.pages.overview import read_overview
 from lenience.dashboard.read_models.accepted_offers import RecentOffer, recent_offers
 from lenience.dashboard.read_models.policy_status import PolicyStatus, SegmentStatus, read_policy_status
 from lenience.dashboard.read_models.profits import Profit, policy_profit
-from lenience.dashboard.read_models.time_buckets import PastCountsCache
 from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.rule import Counts
@@ -126,15 +125,20 @@ def test_the_overview_adds_up_each_currency_and_leaves_units_alone(engine: Engin
     _decide(engine, random.Random(8), 12)
     engine.outcome(engine.decide(None, "euros", offer=OfferRequest(gain=100, loss=400))["id"], "failure")
     engine.outcome(engine.decide(None, "units")["id"], "success")
-    glance = read_overview(_service(engine), PastCountsCache())
+    glance = read_overview(_service(engine))
     assert [one.money.currency for one in glance.currencies] == ["$", "EUR"]
     dollars, euros = glance.currencies
     assert dollars.total.realised == pytest.approx(_profit(engine)["*"].realised)
     assert euros.total.realised == pytest.approx(-400)
     assert euros.rows[0].policy == "euros"
     assert glance.earned == pytest.approx(0.2)  # of the policy in units alone
-    assert glance.in_units
-    assert glance.expected_text.startswith(dollars.money.format_change(dollars.total.expected))
+    assert [policy.name for policy in glance.unit_policies] == ["units"]
+    earned = glance.earnings
+    assert earned.of("EUR", "today").amount == earned.of("EUR", "month").amount == pytest.approx(-400)
+    assert earned.of("$", "today").amount == pytest.approx(dollars.total.realised, abs=1e-4)
+    assert earned.of(None, "today").amount == pytest.approx(0.2)
+    assert earned.of("£", "today").amount == 0.0
+    assert (earned.today.decisions, earned.yesterday.decisions) == (14, 0)
     assert "−EUR 400" in euros.pictures[0]
     assert glance.profits.keys() == {"cards", "euros"}
 
@@ -263,7 +267,7 @@ def test_an_offer_is_decided_by_hand(http: httpx.Client, served: Served) -> None
     assert view["offer"]["amount"] == pytest.approx(expected.amount)
     assert "Gain plus loss" in http.get("/decisions", params={"policy": "offers-by-hand"}).text
     overview = http.get("/").text
-    assert "lost if all pending outcomes fail" in overview
+    assert "pending outcomes fail" in overview
     assert "$400" in overview
 
 

@@ -16,17 +16,16 @@ from lenience.analysis.characteristics import characteristics
 from lenience.core.belief import Belief
 from lenience.dashboard.figures.boundary import picture, sparkline
 from lenience.dashboard.pages.decisions import references
-from lenience.dashboard.pages.overview import attention, read_overview
+from lenience.dashboard.pages.overview import read_overview
 from lenience.dashboard.pages.policy import _by_group
 from lenience.dashboard.read_models import audits
 from lenience.dashboard.read_models import time_buckets as windows
 from lenience.dashboard.read_models.belief_history import belief_path
+from lenience.dashboard.read_models.notices import attention
 from lenience.dashboard.read_models.policy_status import PolicyStatus, policy_names, read_policy_status
 from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import (
-    PastCountsCache,
     TimeBucket,
-    counts_at,
     read_time_buckets,
     span,
     width_for,
@@ -71,27 +70,6 @@ def test_a_standing_is_the_policy_view(engine: Engine) -> None:
         assert (one.verdict.decision == "accept") == view[one.name].accepts
         assert one.earned == pytest.approx(one.counts.successes * 0.2 - one.counts.failures * 0.8)
     assert standing.totals.arrivals == 40
-
-
-def test_counts_at_a_moment_are_those_of_the_log(engine: Engine) -> None:
-    engine.create()
-    made = _live(engine, 20)
-    middle = now()
-    before = {one.chain: one.counts for one in _standing(engine).segments}
-    engine.outcome(made[0], "success")
-    engine.correct(made[0], "failure")
-    engine.override(made[2], "reject")
-    _live(engine, 20)
-    with engine.store.read() as connection:
-        for chain, counts in before.items():
-            found = counts_at(connection, chain, middle)
-            for name in ("arrivals", "accepted", "successes", "failures"):
-                assert getattr(found, name) == getattr(counts, name)
-        for one in _standing(engine).segments:
-            last = counts_at(connection, one.chain, now() + 1_000_000)
-            assert (last.successes, last.failures) == (one.counts.successes, one.counts.failures)
-            assert last.accepted == one.counts.accepted
-            assert counts_at(connection, one.chain, 1).arrivals == 0
 
 
 def test_stretches_add_up_to_all_decisions(engine: Engine) -> None:
@@ -162,16 +140,16 @@ def test_attention_is_called_to_what_stopped_and_what_is_full(engine: Engine) ->
         engine.outcome(engine.decide("many")["id"], "failure")
         if engine.decide("many")["decision"] == "reject":
             break
-    glance = read_overview(_service(engine), PastCountsCache())
+    glance = read_overview(_service(engine))
     told = [notice.text for notice in glance.attention]
     assert any("“few” never started" in text for text in told)
     assert any("capped: the segment “one” is at the exposure limit" in text for text in told)
-    assert glance.today.decisions == glance.policies[0].totals.arrivals + glance.policies[1].totals.arrivals
+    assert glance.earnings.today.decisions == glance.policies[0].totals.arrivals + glance.policies[1].totals.arrivals
     for decision in engine.queries.page(Filters(status="pending"), None, 10).decisions:
         engine.give_up(decision.id)
-    glance = read_overview(_service(engine), PastCountsCache())
+    glance = read_overview(_service(engine))
     stopped = next(one for one in glance.policies if one.name == "cards")
-    assert any("“many” has been stopped for good" in notice.text for notice in attention(stopped, {}))
+    assert any("“many” has been stopped for good" in notice.text for notice in attention(stopped))
 
 
 def test_references_and_names_in_order(engine: Engine) -> None:

@@ -11,7 +11,7 @@ import pytest
 from engines import Engine
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
-from lenience.dashboard.pages.overview import attention
+from lenience.dashboard.read_models.notices import attention
 from lenience.dashboard.read_models.policy_description import describe_limits
 from lenience.dashboard.read_models.policy_status import read_policy_status
 from lenience.service.commands.decide import DecisionRequest
@@ -245,7 +245,7 @@ def test_the_overview_says_that_a_limit_is_reached(engine: Engine, limits: dict[
     engine.decide()
     with engine.store.read() as connection:
         status = read_policy_status(cast(Service, engine), connection, "cards")
-    assert [one.text for one in attention(status, {})] == [f"cards: {notice}"]
+    assert [one.text for one in attention(status)] == [f"cards: {notice}"]
 
 
 def forge(engine: Engine, policy: str, segment: str | None, change: Any) -> list[str]:

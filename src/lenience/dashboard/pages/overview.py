@@ -1,4 +1,4 @@
-"""The overview: all policies, today's decisions, and what needs attention."""
+"""The overview: what was earned, what is at risk, what needs a decision, and what has changed."""
 
 from __future__ import annotations
 
@@ -7,58 +7,37 @@ from typing import Any
 import msgspec
 from litestar import Request, Response, get, post
 from markupsafe import Markup
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from lenience.core.money import Money
 from lenience.dashboard.figures import profit as profit_figure
 from lenience.dashboard.figures.volumes import bars
-from lenience.dashboard.read_models.audits import Audits, audit_status
+from lenience.dashboard.read_models.audits import Audits, AuditStatus, audit_status
+from lenience.dashboard.read_models.earnings import Earnings, read_earnings
+from lenience.dashboard.read_models.exposure import LimitUse, limit_uses
+from lenience.dashboard.read_models.notices import (
+    Change,
+    Notice,
+    attention,
+    changes_since,
+    decisions_needed,
+    read_oldest_pending,
+    read_queues,
+)
 from lenience.dashboard.read_models.policy_status import PolicyStatus, read_policy_status
 from lenience.dashboard.read_models.profits import PolicyProfit, Profit, policy_profit, total
 from lenience.dashboard.read_models.prospects import Prospects
-from lenience.dashboard.read_models.time_buckets import (
-    PastCountsCache,
-    TimeBucketCache,
-    imported_since,
-    midnight,
-    span,
-    time_of,
-    width_for,
-)
-from lenience.dashboard.rendering import ago, count, natural, page, part, redirect, signed
+from lenience.dashboard.read_models.time_buckets import TimeBucketCache, span, width_for
+from lenience.dashboard.rendering import natural, page, part, redirect
 from lenience.dashboard.session import checked_form
-from lenience.segments.starting import known_to_lose
-from lenience.service.domain.clock import now
-from lenience.service.domain.overall import OVERALL, PERIOD_CAPACITY
-from lenience.service.domain.reason_parts import again_text
+from lenience.service.domain.clock import DAY, now
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
+from lenience.service.storage.alert_states import read_alerts
 from lenience.service.storage.policy_cache import PolicyRecord
 
 Req = Request[Any, Any, Any]
 MOST_ROWS = 20  # segments in the table of profits
-
-
-class Today(msgspec.Struct):
-    """What happened since midnight (UTC)."""
-
-    decisions: int = 0
-    accepted: int = 0
-    outcomes: int = 0
-    successes: int = 0
-
-    @property
-    def acceptance(self) -> float | None:
-        """The share accepted."""
-        return self.accepted / self.decisions if self.decisions else None
-
-
-class Notice(msgspec.Struct, frozen=True):
-    """A notice that needs attention, and a link."""
-
-    kind: str  # wait, reject or overdue: the colour of its mark
-    text: str
-    link: str
 
 
 class ProfitRow(msgspec.Struct, frozen=True):
@@ -84,13 +63,17 @@ class Overview(msgspec.Struct, frozen=True):
 
     policies: list[PolicyStatus]
     drafts: list[PolicyRecord]
-    today: Today
+    earnings: Earnings
     pending: int
     earned: float
     expected: float  # earnings of the pending acceptances
+    decisions: list[Notice]  # that somebody has to make
     attention: list[Notice]
+    changes: list[Change]
+    limits: list[LimitUse]
     profits: dict[str, PolicyProfit]  # of the policies with offers, by name
     currencies: list[CurrencyProfit]
+    audit: AuditStatus
 
     @property
     def imported(self) -> int:
@@ -98,27 +81,26 @@ class Overview(msgspec.Struct, frozen=True):
         return sum(segment.imported for policy in self.policies for segment in policy.segments)
 
     @property
-    def in_units(self) -> bool:
-        """Whether a policy has one break-even, so that its values are in units of gain + loss."""
-        return any(not policy.has_offers for policy in self.policies) or not self.policies
+    def unit_policies(self) -> list[PolicyStatus]:
+        """The policies with one break-even, whose values are in units of gain + loss."""
+        return [policy for policy in self.policies if not policy.has_offers]
 
     @property
-    def expected_text(self) -> str:
-        """What the pending outcomes are expected to earn, in each currency and in units."""
-        parts = [one.money.format_change(one.total.expected) for one in self.currencies]
-        if self.in_units:
-            units = signed(self.expected)
-            parts.append(f"{units} units" if parts else units)
-        return " and ".join(parts)
+    def decided(self) -> int:
+        """How many applicants all policies have decided."""
+        return sum(policy.totals.arrivals for policy in self.policies)
+
+    def closest_limit(self, currency: str) -> LimitUse | None:
+        """Return the limit in a currency of which most is used."""
+        return next((use for use in self.limits if use.money.currency == currency), None)
 
 
 @get("/", include_in_schema=False)
 async def overview(request: Req) -> Response[bytes]:
     """Show the overview."""
     service: Service = request.app.state.service
-    past: PastCountsCache = request.app.state.past
-    glance, audit = await service.ask(lambda: (read_overview(service, past), audit_status(service)))
-    return page(request, "overview.html", glance=glance, expected={}, audit=audit)
+    glance = await service.ask(lambda: read_overview(service))
+    return page(request, "overview.html", glance=glance, expected={})
 
 
 @get("/overview/live", include_in_schema=False)
@@ -128,9 +110,8 @@ async def live(request: Req) -> Response[bytes]:
     prospects: Prospects = request.app.state.prospects
 
     def ask() -> dict[str, Any]:
-        glance = read_overview(service, request.app.state.past)
-        expected = {policy.name: _expected(policy, prospects) for policy in glance.policies}
-        return {"glance": glance, "expected": expected, "audit": audit_status(service)}
+        glance = read_overview(service)
+        return {"glance": glance, "expected": {policy.name: _expected(policy, prospects) for policy in glance.policies}}
 
     return part(request, "glance.html", **await service.ask(ask))
 
@@ -163,41 +144,36 @@ def _expected(policy: PolicyStatus, prospects: Prospects) -> float | None:
     )
 
 
-def read_overview(service: Service, past: PastCountsCache) -> Overview:
+def read_overview(service: Service) -> Overview:
     """Read everything the overview shows in one transaction."""
+    audit, at = audit_status(service), now()
     with service.store.read() as connection:
         names = sorted(connection.execute(select(schema.policy.c.name)).scalars(), key=natural)
         statuses = [read_policy_status(service, connection, name) for name in names]
         policies = [status for status in statuses if status.record.active is not None]
-        today = Today()
-        since = midnight()
-        for policy in policies:
-            imported = imported_since(connection, policy.record.chain, since)
-            today.decisions -= imported.arrivals
-            today.accepted -= imported.accepted
-            today.successes -= imported.successes
-            today.outcomes -= imported.successes + imported.failures
-            for segment in policy.segments:
-                before = past.counts(connection, segment.chain, since)
-                counts = segment.counts
-                today.decisions += counts.arrivals - before.arrivals
-                today.accepted += counts.accepted - before.accepted
-                today.successes += counts.successes - before.successes
-                today.outcomes += counts.successes + counts.failures - before.successes - before.failures
+        chains = [segment.chain for policy in policies for segment in policy.segments]
+        earnings = read_earnings(connection, policies, at)
         by_policy = {policy.name: policy_profit(connection, policy) for policy in policies}
-        oldest = _oldest_pending(connection, [segment.chain for policy in policies for segment in policy.segments])
+        queues, oldest = read_queues(connection, chains), read_oldest_pending(connection, chains)
+        alerts = read_alerts(connection)
+        changes = changes_since(connection, policies, earnings.changes, alerts, (at // DAY - 1) * DAY)
     in_money = {name: profit for name, profit in by_policy.items() if profit is not None}
     in_units = [policy for policy in policies if policy.name not in in_money]
+    drafts = [status.record for status in statuses if status.record.active is None]
     return Overview(
         policies=policies,
-        drafts=[status.record for status in statuses if status.record.active is None],
-        today=today,
+        drafts=drafts,
+        earnings=earnings,
         pending=sum(policy.totals.pending for policy in policies),
         earned=sum(policy.earned for policy in in_units),
         expected=sum(policy.expected for policy in in_units),
-        attention=[notice for policy in policies for notice in attention(policy, oldest)],
+        decisions=decisions_needed(policies, drafts, audit, queues, oldest, alerts),
+        attention=[notice for policy in policies for notice in attention(policy)],
+        changes=changes,
+        limits=limit_uses(policies),
         profits=in_money,
         currencies=by_currency(in_money),
+        audit=audit,
     )
 
 
@@ -235,74 +211,6 @@ def draw_volumes(service: Service, tallies: TimeBucketCache) -> list[Markup]:
         arrivals, accepted = totals.get(row.start, (0, 0))
         totals[row.start] = (arrivals + row.arrivals, accepted + row.accepted)
     return bars([(start, *counts) for start, counts in sorted(totals.items())], width)
-
-
-def attention(policy: PolicyStatus, oldest: dict[int, int]) -> list[Notice]:
-    """Return the notices about a policy: limits reached, segments stopped, outcomes overdue."""
-    link = f"/policies/{policy.name}"
-    notices = []
-    full = [segment.name for segment in policy.segments if segment.full]
-    if full:
-        verb = "is" if len(full) == 1 else "are"
-        text = f"{policy.name}: {_named(full)} {verb} at the exposure limit. New applicants wait for outcomes."
-        notices.append(Notice("wait", text, link))
-    waiting = next((segment for segment in policy.segments if segment.verdict.rule in OVERALL), None)
-    if waiting is not None:
-        kind, limits = waiting.verdict.rule, policy.version.overall
-        period = limits.capacity.per if limits is not None and limits.capacity is not None else ""
-        reached = (
-            f"this {period}'s capacity is used" if kind == PERIOD_CAPACITY else "the cap of all segments is reached"
-        )
-        notices.append(Notice("wait", f"{policy.name}: {reached}. {again_text(waiting.rule, kind)}", link))
-    never_started = [segment for segment in policy.segments if segment.never_started]
-    losing = [segment.name for segment in never_started if known_to_lose(segment.belief, segment.cost)]
-    if losing:
-        what = "never started: almost certainly a loss"
-        notices.append(Notice("reject", f"{policy.name}: {_named(losing)} {what}.", link))
-    rare = [segment.name for segment in never_started if segment.name not in losing]
-    if rare:
-        what = "never started: too few applicants are expected for a first acceptance to pay"
-        notices.append(Notice("reject", f"{policy.name}: {_named(rare)} {what}.", link))
-    stopped = [segment for segment in policy.segments if segment.stopped and not segment.never_started]
-    for pending, more in ((False, " for good"), (True, "; pending outcomes may still reopen it")):
-        shut = [segment.name for segment in stopped if (segment.counts.pending > 0) is pending]
-        if shut:
-            verb = "has" if len(shut) == 1 else "have"
-            notices.append(Notice("reject", f"{policy.name}: {_named(shut)} {verb} been stopped{more}.", link))
-    late = _overdue(policy, oldest)
-    if late:
-        notices.append(Notice("overdue", late, f"/decisions?policy={policy.name}&status=pending"))
-    return notices
-
-
-def _overdue(policy: PolicyStatus, oldest: dict[int, int]) -> str:
-    """Return a notice if an outcome has been pending for two thirds of the time until it expires."""
-    days = policy.version.specification.expiry_days
-    times = [oldest[segment.chain] for segment in policy.segments if segment.chain in oldest]
-    if days is None or not times:
-        return ""
-    waited = (now() - min(times)) / 1e6
-    if waited < days * 86_400 * 2 / 3:
-        return ""
-    return f"{policy.name}: an outcome has been pending for {ago(waited)}. It expires after {count(days)} days."
-
-
-def _oldest_pending(connection: Any, chains: list[int]) -> dict[int, int]:
-    table = schema.decision
-    oldest = {}
-    for chain in chains:  # one index look-up for each: a query for all of them would read all pending decisions
-        first = select(func.min(table.c.id)).where(table.c.status == schema.PENDING, table.c.chain_id == chain)
-        identity = connection.execute(first).scalar()
-        if identity is not None:
-            oldest[chain] = time_of(identity)
-    return oldest
-
-
-def _named(names: list[str]) -> str:
-    if len(names) == 1:
-        return f"the segment “{names[0]}”"
-    shown = ", ".join(f"“{name}”" for name in names[:3])
-    return f"{len(names):,} segments ({shown}{' …' if len(names) > 3 else ''})"
 
 
 HANDLERS = [overview, live, volumes, start_audit]

@@ -1,22 +1,17 @@
-"""Counts over time: arrivals and acceptances per time bucket, and the counts of a segment at a past time.
+"""Counts over time: arrivals and acceptances per time bucket.
 
-A decision's id begins with its time, so a time range is a range of the primary key. The log carries running counts, so
-the counts at a time follow from the last decisions before it in the log and the few events since. Imported decisions
-have their own dates, which may be before the policy.
+A decision's id begins with its time, so a time range is a range of the primary key. Imported decisions have their own
+dates, which may be before the policy.
 """
 
 from __future__ import annotations
-
-from datetime import UTC, datetime
 
 import msgspec
 from sqlalchemy import Connection, func, literal_column, select
 
 from lenience.service.domain.clock import DAY, now
-from lenience.service.domain.events import Corrected, Decided, Event, Imported, Observed, Overridden, read
-from lenience.service.domain.rule import Counts
+from lenience.service.domain.events import Overridden, read
 from lenience.service.storage import schema
-from lenience.service.storage.import_records import read_imports
 
 MOST_BUCKETS = 24
 HOUR, WEEK = 3_600, 7 * 86_400  # seconds
@@ -32,12 +27,6 @@ class TimeBucket(msgspec.Struct, frozen=True):
     start: int  # microseconds
     arrivals: int
     accepted: int
-
-
-def midnight() -> int:
-    """Return the start of today in UTC, in microseconds."""
-    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return int(today.timestamp()) * 1_000_000
 
 
 def first_id(at: int) -> str:
@@ -159,85 +148,3 @@ class TimeBucketCache:
             self._cache.clear()
         self._cache[key] = (same, max(over, since), [bucket for bucket in buckets if bucket.start < over])
         return buckets
-
-
-class PastCountsCache:
-    """A cache of the counts of chains at past times, which do not change."""
-
-    def __init__(self) -> None:
-        self._cache: dict[tuple[int, int], Counts] = {}
-
-    def counts(self, connection: Connection, chain: int, at: int) -> Counts:
-        """Return the counts of a chain at a time."""
-        counts = self._cache.get((chain, at))
-        if counts is None:
-            counts = counts_at(connection, chain, at)
-            if at < now() - LATE:
-                if len(self._cache) > 50_000:
-                    self._cache.clear()
-                self._cache[chain, at] = counts
-        return counts
-
-
-def counts_at(connection: Connection, chain: int, at: int) -> Counts:
-    """Return the counts of a chain at a time, from the last decision in its log before that and the events since.
-
-    The times of the log never decrease, so the place is found by bisection.
-    """
-    events = schema.event
-
-    def time_of_event(seq: int) -> int:
-        body = connection.execute(select(events.c.body).where(events.c.chain_id == chain, events.c.seq == seq)).scalar()
-        return at if body is None else _at.decode(body).at
-
-    low, high = 0, connection.execute(select(func.max(events.c.seq)).where(events.c.chain_id == chain)).scalar() or 0
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if time_of_event(middle) < at else (low, middle - 1)
-    before = select(events.c.seq).where(events.c.chain_id == chain, events.c.seq <= low, events.c.about.is_(None))
-    place = connection.execute(before.where(schema.STATES_COUNTS).order_by(events.c.seq.desc()).limit(1)).scalar()
-    counts = Counts()
-    query = select(events.c.body).where(events.c.chain_id == chain, events.c.seq <= low)
-    for body in connection.execute(query.where(events.c.seq >= (place or 0)).order_by(events.c.seq)).scalars():
-        _apply(counts, read(body))
-    return counts
-
-
-class _Time(msgspec.Struct):
-    """Of an event only its time."""
-
-    at: int
-
-
-_at = msgspec.json.Decoder(_Time)
-
-
-def _apply(counts: Counts, event: Event) -> None:
-    """Update the counts for an event (except ``pending``, which no page needs for the past)."""
-    if isinstance(event, Decided | Imported):
-        counts.arrivals, counts.successes, counts.failures = event.arrivals + 1, event.successes, event.failures
-        counts.accepted = event.accepted + (event.decision == "accept")
-        if isinstance(event, Imported):
-            counts.successes += event.status == "success"
-            counts.failures += event.status == "failure"
-    elif isinstance(event, Observed):
-        counts.successes += event.outcome == "success"
-        counts.failures += event.outcome == "failure"
-    elif isinstance(event, Corrected):
-        counts.successes += 1 if event.outcome == "success" else -1
-        counts.failures += 1 if event.outcome == "failure" else -1
-    elif isinstance(event, Overridden):
-        counts.accepted += 1 if event.choice == "accept" else 0 if event.review else -1
-
-
-def imported_since(connection: Connection, chain: int, at: int) -> Counts:
-    """Return what imports have brought since a time, from a policy's own chain."""
-    counts = Counts()
-    for record in read_imports(connection, chain).values():
-        for batch in record.batches:
-            if batch.at >= at:
-                counts.arrivals += batch.recorded
-                counts.accepted += batch.accepted
-                counts.successes += batch.successes
-                counts.failures += batch.failures
-    return counts

@@ -42,6 +42,16 @@
       history.replaceState(history.state, "", `${event.target.dataset.step}?${answers}`);
     });
 
+    // A refresh of a part of the page keeps its details open.
+    let open = [];
+    document.addEventListener("htmx:beforeSwap", (event) => {
+      open = [...event.detail.target.querySelectorAll("details[id][open]")].map((details) => details.id);
+    });
+    document.addEventListener("htmx:afterSwap", () => {
+      for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+      open = [];
+    });
+
     // A click on a line in the chart chooses its segment.
     document.addEventListener("click", (event) => {
       const way = event.target.closest("path[data-segment]");

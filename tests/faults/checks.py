@@ -22,7 +22,7 @@ from lenience.service.storage import schema
 from lenience.service.storage.command import Command
 from lenience.service.storage.store import Store
 
-ABOUT = {"outcome": Observed, "correction": Corrected, "expiry": Expired, "override": Overridden}
+ABOUT = {"outcome": Observed, "correction": Corrected, "expiry": Expired, "override": Overridden, "review": Overridden}
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,9 @@ def check_log(store: Store, operations: list[Operation]) -> list[str]:
         recorded = any(msgspec.json.decode(answer.body).get("recorded") for answer in operation.answers)
         if kind is not None and recorded and not any(isinstance(event, kind) for event in about[operation.about[0]]):
             wrong.append(f"{operation.name} ({operation.kind}): it was acknowledged, but the log does not have it")
-    changed = {identity for each in operations if each.kind in ("override", "monitor") for identity in each.about}
+    changed = {
+        identity for each in operations if each.kind in ("override", "review", "monitor") for identity in each.about
+    }
     for operation in operations:
         if operation.kind in ("erasure", "erasures") and operation.answers:
             for identity in set(operation.about) - changed:

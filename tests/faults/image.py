@@ -35,6 +35,7 @@ SHOPS: dict[str, Any] = {
     "segments": ["small", "large"],
     "model": {"type": "shared"},
     "constraints": {"exposure_cap": CAP},
+    "referral": {"near_minimum": 0.02, "daily_capacity": 6, "expire_after_days": 1},
 }
 APPLICANTS: dict[str, Any] = {
     "name": "applicants",
@@ -59,6 +60,7 @@ LOANS: dict[str, Any] = {
     "segments": ["car", "home"],
     "constraints": {"exposure_cap": CAP, "overall_exposure_cap_amount": LOSS_CAP},
     "waiting_list": True,
+    "referral": {"amount_above": 4_999},
     "timing": {"ages": [0, 1, 2, 3], "success_open": [1, 1, 0.5, 0], "failure_open": [1, 0.5, 0.2, 0]},
 }
 POLICIES = (CARDS, SHOPS, APPLICANTS, LOANS)

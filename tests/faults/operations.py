@@ -13,10 +13,18 @@ from faults.image import OTHER_COST, solved
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.erase import Erase
+from lenience.service.commands.expire_referrals import ExpireReferrals
 from lenience.service.commands.imports import ImportDecisions
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion
 from lenience.service.commands.monitor import Monitor
-from lenience.service.commands.outcomes import Change, Expire, OutcomeItem, OverrideRequest, RecordOutcomes
+from lenience.service.commands.outcomes import (
+    Change,
+    Expire,
+    OutcomeItem,
+    OverrideRequest,
+    RecordOutcomes,
+    ReviewRequest,
+)
 from lenience.service.commands.ranking import DecideRanked
 from lenience.service.domain.clock import now
 from lenience.service.domain.imported_rows import ImportRequest
@@ -28,6 +36,7 @@ from portfolios import rows_of, source_of
 
 SEGMENTS = {"cards": ("young", "old"), "shops": ("small", "large"), "applicants": (), "loans": ("car", "home")}
 OFFERS = [OfferRequest(amount=500, cost=0.6), OfferRequest(gain=2_000, loss=3_000)]
+STATUSES = {"accept": "accepted", "reject": "rejected", "wait": "waiting", "refer": "referred"}
 MAKING = ("decide", "batch", "ranked", "again")  # the kinds that make decisions
 LIKELY: dict[str, int] = {
     "decide": 30,
@@ -46,7 +55,10 @@ LIKELY: dict[str, int] = {
     "version": 2,
     "activate": 3,
     "shadow": 2,
+    "rollout": 6,
+    "review": 8,
     "expire": 2,
+    "lapse": 2,
 }
 
 
@@ -77,7 +89,7 @@ class KnownDecision:
 
     id: str
     policy: str
-    status: str  # accepted, rejected, waiting or settled
+    status: str  # accepted, rejected, waiting, referred or settled
 
 
 def decisions_of(body: Any) -> list[Any]:
@@ -116,7 +128,7 @@ class Planner:
         random, policy = self.random, self.random.choice(self.policies)
         name = f"op-{len(self.operations)}"
         actor, keyed = random.choice(("alice", "bob")), random.random() < 0.75
-        one = self._any("rejected", "accepted", "waiting", "settled")
+        one = self._any("rejected", "accepted", "waiting", "referred", "settled")
 
         def operation(body: object, command: Callable[[Sender], Command], **more: Any) -> Operation:
             return Operation(name, kind, actor, body, command, keyed, **more)
@@ -147,6 +159,11 @@ class Planner:
                 return operation(cost, lambda sender: CreateVersion(sender, solved(policy, cost)))
             state: Any = "active" if kind == "activate" else "shadow"
             return operation(policy, lambda sender: ChangeState(sender, policy, state, None))
+        if kind == "rollout":
+            percent = random.choice((0.0, 20.0, 50.0, 80.0, 100.0))
+            return operation(percent, lambda sender: ChangeState(sender, policy, "rollout", None, percent=percent))
+        if kind == "lapse":
+            return operation(policy, lambda sender: ExpireReferrals(sender, policy))
         if kind == "expire":
             before = now() - random.randrange(2 * 86_400_000_000)
             return operation(before, lambda sender: Expire(sender, policy, before))
@@ -158,12 +175,18 @@ class Planner:
                 return None
             return operation(items, lambda sender: RecordOutcomes(sender, items), about=tuple(ids))
         wanted = {"outcome": "accepted", "expiry": "accepted", "correction": "settled", "again": "waiting"}.get(kind)
+        wanted = "referred" if kind == "review" else wanted
         target = one if wanted is None else self._any(wanted)
         if target is None:
             return None
         identity = target.id
         if kind == "again":
             return operation(identity, lambda sender: DecideAgain.of(sender, identity), about=(identity,))
+        if kind == "review":
+            review = ReviewRequest(random.choice(("accept", "reject")), f"reason-{name}")
+            return operation(
+                review, lambda sender: Change(sender, identity, "review", review=review), about=(identity,)
+            )
         if kind == "monitor":
             changes: dict[str, str | None] = {"sex": random.choice(("f", "m", None)), "age": str(random.randrange(9))}
             return operation(changes, lambda sender: Monitor(sender, identity, changes), about=(identity,))
@@ -183,8 +206,10 @@ class Planner:
         """Remember what an answer says."""
         if operation.kind in MAKING:
             for each in decisions_of(body):
-                status = {"accept": "accepted", "reject": "rejected", "wait": "waiting"}[each["decision"]]
+                status = STATUSES[each["decision"]]
                 self.known[each["id"]] = KnownDecision(each["id"], each["policy"], status)
+        if operation.kind == "review":
+            self.known[operation.about[0]].status = STATUSES[body["decision"]]
         settled = {"outcome", "outcomes", "again", "expiry", "override"}
         if operation.kind in settled:
             for identity in operation.about:

@@ -59,7 +59,7 @@ class DecideAgain(Decide):
         first = read(row.body)
         self.policy = ledger.registry.name_of(ledger.connection, row.policy_id)
         self._segment, self._made = row.segment, first.offers if isinstance(first, Decided) else ()
-        self.requests = [DecisionRequest()]
+        self.requests, self._now, self._ids = [DecisionRequest()], ledger.now, []
         self._place(ledger.load_policy(self.policy))
 
     def _place(self, record: PolicyRecord) -> list[int]:
@@ -72,6 +72,7 @@ class DecideAgain(Decide):
             self._choices = [record.choices(self._segment, self._made)]
             self._arms = None
             if record.rollout is not None:
+                self._draw_ids(1)
                 self._arms = Assignment(self.policy, record.rollout.number, record.percent, [self._segment])
                 self._arms.place_again(record, self.requests[0], self._made, self.waiting)
             self._located = (record, [record.segments[self._segment]])

@@ -103,6 +103,7 @@ class Decide:
     _monitored: dict[int, dict[str, str]] = field(default_factory=dict)  # by the position of a request
     _arms: Assignment | None = None  # who is decided by a version that is rolled out, if there is one
     _now: int = 0  # the time of the transaction
+    _ids: list[tuple[str, str]] = field(default_factory=list)  # ids and salts that were drawn early, in order
 
     @property
     def size(self) -> int:
@@ -119,7 +120,7 @@ class Decide:
         record = ledger.registry.known(self.policy)
         if record is None or not self._known(record):
             record = ledger.load_policy(self.policy)
-        self._located, self._arms, self._now = None, None, ledger.now
+        self._located, self._now, self._ids = None, ledger.now, []
         chains = self._place(record)
         ledger.expect_models(record)
         if self._rows is not None:
@@ -141,15 +142,25 @@ class Decide:
                 for segment, request in zip(segments, self.requests, strict=True)
             ]
             self._note_monitored(record)
+            self._arms = None
             if record.rollout is not None:
+                self._draw_ids(len(segments))
                 segments = self._assign(record, segments)
             self._located = (record, [record.segments[segment] for segment in segments])
         return self._located[1]
 
+    def _draw_ids(self, number: int) -> None:
+        """Draw the ids of the decisions early, because the version in rollout depends on them without a reference.
+
+        They must sort as the decisions are made, so a policy in rollout draws all ids at the same stage.
+        """
+        if not self._ids:
+            self._ids = [new_id_and_salt(self._now) for _ in range(number)]
+
     def _assign(self, record: PolicyRecord, segments: list[str]) -> list[str]:
         """Note which requests the version in rollout decides, and return the segment of each under its version."""
         offers = [request.choices for request in self.requests]
-        self._arms = assign(record, self.requests, offers, segments, self._now, self._arms)
+        self._arms = assign(record, self.requests, offers, segments, [identity for identity, _ in self._ids])
         for place, choices in self._arms.choices.items():
             self._choices[place] = choices
         return self._arms.segments
@@ -295,7 +306,7 @@ class Decide:
         rule = version.rules[chain.segment]
         counts = chain.counts
         seen = counts_seen(ledger, record, version, chain)
-        identity, salt = new_id_and_salt(ledger.now) if self._arms is None else self._arms.identity(place, ledger.now)
+        identity, salt = self._ids.pop(0) if self._ids else new_id_and_salt(ledger.now)
         # The draw depends on the chain's head and the new id. Nobody can choose them, and the audit repeats the draw.
         chance = draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0
         own = ledger.chains[record.chain] if version.overall is not None else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from lenience.service.commands.outcomes import carry_out
+from lenience.service.commands.outcomes import carry_out, log_no_change
 from lenience.service.commands.transitions import plan_expiry
 from lenience.service.domain import limits
 from lenience.service.domain.answers import ExpiryAnswer
@@ -39,10 +39,10 @@ class ExpireReferrals:
         ledger.load_policy(self.policy)
 
     def chains(self, ledger: Ledger) -> list[int]:
-        """Return the chains of the policy's segments."""
+        """Return the chains of the policy's segments, and its own, which logs a request without matches."""
         record = ledger.registry.known(self.policy)
         assert record is not None
-        return list(record.segments.values())
+        return [record.chain, *record.segments.values()]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Let the cases lapse."""
@@ -62,4 +62,6 @@ class ExpireReferrals:
         plans = [(ledger.chains[one.chain], plan_expiry(one)) for one in states if one.status == schema.REFERRED]
         answer = CommandAnswer(200, encoder.encode(ExpiryAnswer(len(plans), len(due) > self.most)))
         carry_out(ledger, self.sender, plans, answer)
+        if not plans:
+            log_no_change(ledger, self.sender, ledger.chains[record.chain], answer)
         return answer

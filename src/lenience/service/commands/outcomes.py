@@ -290,14 +290,17 @@ class Expire:
         due = [state for state in states if state.status == schema.PENDING]
         answer = CommandAnswer(200, encoder.encode(ExpiryAnswer(len(due), len(rows) == self.most)))
         carry_out(ledger, self.sender, [(ledger.chains[state.chain], plan_expiry(state)) for state in due], answer)
-        if not due and self.sender.key is not None:
-            receipt = make_receipt(self.sender, answer)
-            own = ledger.chains[record.chain]
-            seq = ledger.append(
-                own, Repeated(at=ledger.now, actor=self.sender.actor, decision="", receipt=receipt.digest)
-            )
-            store_answer(ledger, self.sender, receipt, own.id, seq, answer)
+        if not due:
+            log_no_change(ledger, self.sender, ledger.chains[record.chain], answer)
         return answer
+
+
+def log_no_change(ledger: Ledger, sender: Sender, own: ChainState, answer: CommandAnswer) -> None:
+    """Log a request that changed nothing in the policy's own chain, if its answer is stored under a key."""
+    if sender.key is not None:
+        receipt = make_receipt(sender, answer)
+        seq = ledger.append(own, Repeated(at=ledger.now, actor=sender.actor, decision="", receipt=receipt.digest))
+        store_answer(ledger, sender, receipt, own.id, seq, answer)
 
 
 def carry_out(

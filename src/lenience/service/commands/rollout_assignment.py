@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from lenience.core.offers import Offer
-from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.limits import FeatureValue
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.rollout import is_rolled_out
@@ -46,15 +45,14 @@ class Assignment:
     rolled_out: set[int] = field(default_factory=set)
     lacking: set[int] = field(default_factory=set)  # requests that the version in rollout cannot decide
     choices: dict[int, tuple[Offer, ...]] = field(default_factory=dict)  # the offers of those it decides
-    identities: dict[int, tuple[str, str]] = field(default_factory=dict)  # ids and salts that were drawn early
 
     def place(
-        self, record: PolicyRecord, position: int, request: Individual, offers: tuple[Offer, ...], now: int
+        self, record: PolicyRecord, position: int, request: Individual, offers: tuple[Offer, ...], identity: str
     ) -> None:
         """Assign one request."""
         rollout = record.rollout
         assert rollout is not None
-        key = self.identity(position, now)[0] if request.reference is None else request.reference
+        key = identity if request.reference is None else request.reference
         try:
             segment = record.segment_under(rollout, request.segment, request.features)
             choices = record.choices(segment, offers, rollout)
@@ -96,13 +94,6 @@ class Assignment:
         """Return the number of the version in rollout if it cannot decide a request."""
         return self.number if position in self.lacking else None
 
-    def identity(self, position: int, now: int) -> tuple[str, str]:
-        """Return the id and the salt of a decision."""
-        known = self.identities.get(position)
-        if known is None:
-            known = self.identities[position] = new_id_and_salt(now)
-        return known
-
 
 def _takes(version: Version, request: Individual) -> bool:
     """Return whether a request has the features that a version decides by."""
@@ -115,8 +106,7 @@ def assign(
     requests: Sequence[Individual],
     offers: Sequence[tuple[Offer, ...]],
     segments: Sequence[str],
-    now: int,
-    before: Assignment | None = None,
+    identities: Sequence[str],
 ) -> Assignment:
     """Assign the requests of a command.
 
@@ -130,14 +120,11 @@ def assign(
         The offers of each request.
     segments : sequence of str
         The segment of each request under the active version.
-    now : int
-        The time, for the ids of decisions without a reference.
-    before : Assignment, optional
-        An earlier assignment of the same command, whose ids are used again.
+    identities : sequence of str
+        The id of each decision, which is drawn with where there is no reference.
     """
     assert record.rollout is not None
-    identities = {} if before is None else before.identities
-    result = Assignment(record.name, record.rollout.number, record.percent, list(segments), identities=identities)
+    result = Assignment(record.name, record.rollout.number, record.percent, list(segments))
     for position, request in enumerate(requests):
-        result.place(record, position, request, offers[position], now)
+        result.place(record, position, request, offers[position], identities[position])
     return result

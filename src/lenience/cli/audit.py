@@ -34,8 +34,20 @@ if TYPE_CHECKING:
     help="A checkpoint that you hold; the log must begin with it.",
 )
 @click.option("--log-key", help="The public key of the log, or a file that holds it; with --checkpoint.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="How many processes recompute a long log: by default one for each core.",
+)
 @json_option
-def audit(database: str, expect: str | None, checkpoints: tuple[str, ...], log_key: str | None, as_json: bool) -> None:
+def audit(
+    database: str,
+    expect: str | None,
+    checkpoints: tuple[str, ...],
+    log_key: str | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
     """Recompute the log, and check its chains, every belief and every decision.
 
     The exit code is 0 if everything holds and 1 otherwise; each finding says where. Damage to the file or to an index
@@ -67,7 +79,7 @@ def audit(database: str, expect: str | None, checkpoints: tuple[str, ...], log_k
             ) from None
     held = [_verified(each, log_key) for each in checkpoints]
     with opened(database, "read", check_schema=False) as store:  # the audit reports a damaged schema itself
-        report = run(store, earlier, held)
+        report = run(store, earlier, held, workers)
     with ignoring_broken_pipe():  # a closed pipe must not change the exit code
         _print(report, as_json)
     sys.exit(0 if report.whole else 1)

@@ -227,7 +227,8 @@ def test_rows_that_postgresql_cannot_read(postgres: Postgres, run: Run, table: s
 def test_versions_of_a_policy_that_does_not_exist(filled: str, run: Run) -> None:
     with sqlite3.connect(filled) as connection:
         connection.execute(
-            "INSERT INTO version SELECT 99, number, state, specification, segments, created_at FROM version"
+            "INSERT INTO version (policy_id, number, state, specification, segments, created_at) "
+            "SELECT 99, number, state, specification, segments, created_at FROM version"
         )
     connection.close()
     listed = findings(run, filled)

@@ -20,14 +20,14 @@ def monitored_genesis(policy: str) -> str:
     return sha256(f"lenience\0monitored\0{policy}".encode()).hexdigest()
 
 
-def link(previous: str, text: str) -> str:
-    """Return the hash of an event from the previous hash and the event's text.
+def link(previous: str, text: str | bytes) -> str:
+    """Return the hash of an event from the previous hash and the event's text, or its text in UTF-8.
 
     >>> first = link(genesis("cards", "young"), '{"kind": "decision"}')
     >>> link(first, "{}") == link(genesis("cards", "old"), "{}")
     False
     """
-    return sha256((previous + text).encode()).hexdigest()
+    return sha256(previous.encode() + (text if isinstance(text, bytes) else text.encode())).hexdigest()
 
 
 def commitment(salt: str, *parts: str | None) -> str:

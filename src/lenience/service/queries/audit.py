@@ -10,10 +10,12 @@ together with everything that depends on it. To detect that, keep the heads of a
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, func, select
@@ -43,6 +45,16 @@ from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.signed_note import Checkpoint
 from lenience.service.domain.version_warnings import proved_segments
+from lenience.service.queries.audit_workers import (
+    AuditWorkers,
+    MonitoredTask,
+    OtherTask,
+    SegmentTask,
+    Task,
+    TaskResult,
+    open_workers,
+    usable_workers,
+)
 from lenience.service.queries.imported_tally import ImportedTally
 from lenience.service.queries.log_tree_check import check_log_tree
 from lenience.service.queries.model_recomputation import ModelRecomputation
@@ -65,6 +77,8 @@ from lenience.service.storage.store import Store
 
 MOST_FINDINGS = 100
 MOST_FOLLOWING = 20  # findings caused by another finding
+MOST_COLLECTED = 10_000  # findings of one task
+HEAVIEST, LIGHTEST = 1 << 62, 0  # weights of tasks
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -105,7 +119,12 @@ class AuditReport(msgspec.Struct, frozen=True):
     assignments_not_recomputed: int = 0  # decisions of a rollout whose reference was erased
 
 
-def audit(store: Store, expected: list[Head] | None = None, held: Sequence[Checkpoint] = ()) -> AuditReport:
+def audit(
+    store: Store,
+    expected: list[Head] | None = None,
+    held: Sequence[Checkpoint] = (),
+    workers: int | None = None,
+) -> AuditReport:
     """Recompute the log of a database, and report all damage.
 
     Parameters
@@ -116,6 +135,8 @@ def audit(store: Store, expected: list[Head] | None = None, held: Sequence[Check
         Heads of an earlier audit that must still be in the log.
     held : sequence of Checkpoint, optional
         Checkpoints that somebody else holds, after their signatures were verified. The log must begin with them.
+    workers : int, optional
+        How many processes recompute a long log. By default one for each core.
 
     Returns
     -------
@@ -131,7 +152,19 @@ def audit(store: Store, expected: list[Head] | None = None, held: Sequence[Check
     try:
         store.check_schema()
         with store.read() as connection:
-            report = _Audit(connection, store.name, held).run(expected or [])
+            events = int(connection.execute(select(func.sum(schema.chain.c.length))).scalar() or 0)
+        number = usable_workers(workers, events)
+        opened = open_workers(store, number) if number > 1 else None
+        if opened is None:
+            with store.read() as connection:
+                report = _Audit(connection, store.name, held).run(expected or [])
+        else:
+            processes, context, connection = opened
+            try:
+                with context_of(context):
+                    report = _Audit(connection, store.name, held, processes).run(expected or [])
+            finally:
+                processes.close()
     except Damaged as problem:  # even the end of the transaction can fail
         if report is None or report.whole:
             findings = [Finding("the database", problem.detail)]
@@ -139,14 +172,75 @@ def audit(store: Store, expected: list[Head] | None = None, held: Sequence[Check
     return report
 
 
+@contextmanager
+def context_of(context: AbstractContextManager[Connection]) -> Iterator[None]:
+    """End a transaction that has begun already."""
+    try:
+        yield
+    except BaseException as error:
+        if not context.__exit__(type(error), error, error.__traceback__):
+            raise
+    else:
+        context.__exit__(None, None, None)
+
+
 def audit_connection(connection: Connection, name: str) -> AuditReport:
     """Recompute the log as a transaction sees it, e.g. before it is committed."""
     return _Audit(connection, name).run([])
 
 
+@dataclass(slots=True)
+class PolicyAudit:
+    """A policy whose own chain is recomputed, and the tasks for its other chains."""
+
+    id: int
+    name: str
+    chain: int
+    versions: dict[int, Version]
+    segments: set[str]  # that a version has
+    revision: int
+    active: int | None
+    batches: dict[int, ImportedTally]
+    overall: OverallRecomputation
+    models: ModelRecomputation
+    rollouts: RolloutRecomputation
+    referrals: ReferralRecomputation
+    tasks: list[tuple[SegmentTask, Callable[[], Any]]] = field(default_factory=list)
+    monitored: Callable[[], Any] | None = None
+
+    @property
+    def shares_state(self) -> bool:
+        """Whether its segments share counters, referrals or models, so that they cannot be recomputed apart."""
+        versions = self.versions.values()
+        return (
+            self.overall.in_use
+            or bool(self.models.starts)
+            or any(one.overall is not None or one.live is not None or one.referral is not None for one in versions)
+        )
+
+
+class SegmentResult(NamedTuple):
+    """What the events of a segment's chain give."""
+
+    decisions: int
+    counts: Counts
+    length: int
+    head: str
+    open_loans: str | None
+    imported: dict[int, ImportedTally]
+    not_recomputed: int  # decisions of a rollout whose reference was erased
+
+
 class _Audit:
-    def __init__(self, connection: Connection, name: str, held: Sequence[Checkpoint] = ()) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        name: str,
+        held: Sequence[Checkpoint] = (),
+        processes: AuditWorkers | None = None,
+    ) -> None:
         self.connection = connection
+        self.processes = processes
         self.held = held
         self.name = name
         self.registry = PolicyCache()
@@ -186,7 +280,7 @@ class _Audit:
             yield
             return
         before = raw.text_factory
-        raw.text_factory = lambda text: text.decode(errors="replace")
+        raw.text_factory = partial(str, encoding="utf-8", errors="replace")  # faster than a function of Python
         try:
             yield
         finally:
@@ -215,13 +309,51 @@ class _Audit:
             if savepoint is not None:
                 savepoint.commit()
 
+    def _begin(self, task: Task, weight: int) -> Callable[[], Any]:
+        """Begin a task in another process, if there are any. Return a function that ends it and returns its result."""
+        if self.processes is None:
+            return lambda: self.perform(task)
+        future = self.processes.submit(task, weight)
+
+        def end() -> Any:
+            try:
+                result = future.result()
+            except (EOFError, OSError):  # the process was ended, e.g. for lack of memory
+                return self.perform(task)
+            for caused, where, what in result.findings:
+                (self.follows if caused else self.report)(where, what)
+            return result.value
+
+        return end
+
+    def perform(self, task: Task) -> Any:
+        """Do a task in this process."""
+        if isinstance(task, SegmentTask):
+            return self._segment(task)
+        if isinstance(task, MonitoredTask):
+            return self._monitored(task)
+        if task.kind == "integrity":
+            self._integrity()
+        elif task.kind == "receipts":
+            with self._reporting("the stored answers"):
+                self._receipts()
+        else:
+            with self._reporting("the tree of the log"):
+                check_log_tree(self.connection, self.report, task.held)
+        return None
+
     def _run(self, expected: list[Head]) -> AuditReport:
-        self._integrity()
+        integrity = self._begin(OtherTask("integrity"), HEAVIEST)
+        receipts = self._begin(OtherTask("receipts"), LIGHTEST)
+        tree = self._begin(OtherTask("tree", tuple(self.held)), HEAVIEST)
+        if self.processes is None:
+            integrity()
         with self._reporting("the solved tables"):
             self._solved()
         policies: dict[str, int] = {}
         with self._reporting("the system's log"):
             policies = self._system()
+        begun: list[PolicyAudit] = []
         with self._reporting("the policies"):
             for row in self.connection.execute(select(schema.policy).order_by(schema.policy.c.id)).all():
                 self.known_policies.add(row.id)
@@ -231,7 +363,14 @@ class _Audit:
                 elif created != row.created_at:
                     self.report(f"policy {row.name!r}", "its creation time differs from the log")
                 with self._reporting(f"policy {row.name!r}"):
-                    self._policy(row)
+                    policy = self._begin_policy(row)
+                    if policy is not None:
+                        begun.append(policy)
+        for policy in begun:
+            with self._reporting(f"policy {policy.name!r}"):
+                self._end_policy(policy)
+        if self.processes is not None:
+            integrity()
         for name in policies:
             self.report(f"policy {name!r}", "it is in the log of the system, but its row is missing")
         if self.followed > MOST_FOLLOWING:
@@ -239,12 +378,10 @@ class _Audit:
             self.report("decisions", more)
         with self._reporting("rows without a policy"):
             self._strays()
-        with self._reporting("the stored answers"):
-            self._receipts()
+        receipts()
         with self._reporting("the heads of an earlier audit"):
             self._expected(expected)
-        with self._reporting("the tree of the log"):
-            check_log_tree(self.connection, self.report, self.held)
+        tree()
         ordered = sorted(self.heads, key=lambda head: (head.policy or "", head.segment or "", head.monitored))
         return AuditReport(
             database=self.name,
@@ -286,8 +423,8 @@ class _Audit:
         webhooks: dict[str, tuple[Any, ...]] = {}
         label = "the system's log"
         length, head = 0, genesis(None, None)
-        for row, event, _ in walk(self.connection, schema.SYSTEM_CHAIN, head, label, self.report):
-            length, head = row.seq, row.hash
+        for seq, digest, event, _ in walk(self.connection, schema.SYSTEM_CHAIN, head, label, self.report):
+            length, head = seq, digest
             if isinstance(event, PolicyCreated):
                 policies[event.name] = event.at
             elif isinstance(event, KeyCreated):
@@ -299,9 +436,7 @@ class _Audit:
             elif isinstance(event, WebhookRemoved):
                 webhooks.pop(event.id, None)
             elif not isinstance(event, Repeated):
-                self.report(
-                    f"event {row.seq} of {label}", f"a {type(event).__name__} event does not belong in this chain"
-                )
+                self.report(f"event {seq} of {label}", f"a {type(event).__name__} event does not belong in this chain")
         self._check_chain(schema.SYSTEM_CHAIN, None, None, length, head, Counts(), 0)
         for row in self.connection.execute(select(schema.api_key)).all():
             if keys.pop(row.id, None) != tuple(row)[1:]:
@@ -316,89 +451,134 @@ class _Audit:
             self.report(f"webhook {identity}", "it is in the log, but its row is missing")
         return policies
 
-    def _policy(self, row: Any) -> None:
+    def _begin_policy(self, row: Any) -> PolicyAudit | None:
+        """Recompute a policy's own chain, and begin to recompute those of its segments."""
         chains = self.connection.execute(select(schema.chain).where(schema.chain.c.policy_id == row.id)).all()
         own = [chain for chain in chains if chain.segment is None]
         label = f"policy {row.name!r}"
         if len(own) != 1:
             self.report(label, "it must have exactly one chain of its own")
-            return
+            return None
         self.known_chains.update(chain.id for chain in chains)  # even if they cannot be recomputed
         self.segment_chains.update(chain.id for chain in chains if chain.segment is not None)
         overall, models = OverallRecomputation(label, self.report), ModelRecomputation(label, self.report)
         rollouts, referrals = RolloutRecomputation(row.name, self.report), ReferralRecomputation(label, self.report)
-        versions, segments, revision, active, batches = self._versions(row, own[0], overall, models, rollouts)
+        found = self._versions(row, own[0], overall, models, rollouts)
+        policy = PolicyAudit(row.id, row.name, own[0].id, *found, overall, models, rollouts, referrals)
+        stored = {chain.segment: chain for chain in chains if chain.segment is not None}
+        for name in sorted(policy.segments - stored.keys()):
+            self.report(f"segment {name!r} of {label}", "it is in the log, but its chain is missing")
+        shared = policy if policy.shares_state else None
+        for name, chain in sorted(stored.items()):
+            if name not in policy.segments:
+                self.report(f"segment {name!r} of {label}", "no version of the policy has it")
+            stages, activated = rollouts.known
+            task = SegmentTask(row.id, row.name, chain.id, name, tuple(policy.versions), stages, activated)
+            if shared is None:
+                policy.tasks.append((task, self._begin(task, chain.length)))
+            else:  # the segments change counters and models of the policy one after the other
+                policy.tasks.append((task, partial(self._segment, task, shared)))
+        monitored = self.connection.execute(select(schema.chain).where(schema.chain.c.monitors == row.id)).all()
+        if len(monitored) == 1:
+            self.known_chains.add(monitored[0].id)
+            self.monitored_chains.add(monitored[0].id)
+            of_segments = tuple(known_chains(chains, label).items())
+            attributes = MonitoredTask(row.name, monitored[0].id, of_segments)
+            policy.monitored = self._begin(attributes, monitored[0].length)
+        else:
+            self.report(f"the monitored attributes of {label}", "they must have exactly one chain")
+        return policy
+
+    def _end_policy(self, policy: PolicyAudit) -> None:
+        """Compare what the chains of a policy say together."""
+        label = f"policy {policy.name!r}"
         open_cases = Counts()
         rows: dict[int, ImportedTally] = {}
-        made: set[str] = set()  # the ids of all decisions
-        stored = {chain.segment: chain for chain in chains if chain.segment is not None}
-        for name in sorted(segments - stored.keys()):
-            self.report(f"segment {name!r} of {label}", "it is in the log, but its chain is missing")
-        for name, chain in sorted(stored.items()):
-            if name not in segments:
-                self.report(f"segment {name!r} of {label}", "no version of the policy has it")
-            where = f"segment {name!r} of {label}"
-            recomputed = SegmentRecomputation(
-                *(where, name, lambda number: versions.get(number), self.report, self.follows),
-                overall=overall,
-                models=models,
-                rollouts=rollouts,
-                referrals=referrals,
-            )
-            with self._reporting(where):
-                recomputed.run(self.connection, chain.id, genesis(row.name, name))
-                recomputed.check_rows(self.connection, chain.id)
-            self.decisions += len(recomputed.expected_decisions)
-            made.update(recomputed.expected_decisions)
-            open_cases.pending += recomputed.counts.pending
-            open_cases.at_risk += recomputed.counts.at_risk
-            tally = recomputed.imported
-            for number, brought in tally.items():
+        for task, end in policy.tasks:
+            result: SegmentResult = end()
+            self.decisions += result.decisions
+            self.not_recomputed[2] += result.not_recomputed
+            open_cases.pending += result.counts.pending
+            open_cases.at_risk += result.counts.at_risk
+            for number, brought in result.imported.items():
                 rows.setdefault(number, ImportedTally()).add(brought)
-            imported = sum(brought.recorded for brought in tally.values())
-            loans = encode_open_loans(recomputed.open_loans)
-            heads = (recomputed.length, recomputed.head, recomputed.counts, revision, imported, loans)
-            self._check_chain(chain.id, row.name, name, *heads)
-        with self._reporting(f"the monitored attributes of {label}"):
-            self._monitored(row, made, known_chains(chains, label))
-        ruling = versions.get(active or 0)
+            imported = sum(brought.recorded for brought in result.imported.values())
+            heads = (result.length, result.head, result.counts, policy.revision, imported, result.open_loans)
+            self._check_chain(task.chain, policy.name, task.segment, *heads)
+        if policy.monitored is not None:
+            head = policy.monitored()
+            if head is not None:
+                self.heads.append(head)
+        ruling = policy.versions.get(policy.active or 0)
         limited = ruling is not None and ruling.overall is not None
-        overall.finish(limited, open_cases.pending, open_cases.at_risk)
+        policy.overall.finish(limited, open_cases.pending, open_cases.at_risk)
         with self._reporting(f"the referrals of {label}"):
-            referrals.finish(self.connection, row.id)
+            policy.referrals.finish(self.connection, policy.id)
+        models = policy.models
         with self._reporting(f"the models of {label}"):
-            models.finish(self.connection, row.id, own[0].id, versions)
+            models.finish(self.connection, policy.id, policy.chain, policy.versions)
         self.not_recomputed[0] += models.labels_not_recomputed
         self.not_recomputed[1] += models.decisions_not_recomputed
-        self.not_recomputed[2] += rollouts.not_recomputed
-        for number in sorted(batches.keys() | rows.keys()):
-            stated, counted = batches.get(number), rows.get(number, ImportedTally())
+        self.not_recomputed[2] += policy.rollouts.not_recomputed
+        for number in sorted(policy.batches.keys() | rows.keys()):
+            stated, counted = policy.batches.get(number), rows.get(number, ImportedTally())
             if stated is None:
                 self.report(f"import {number} of {label}", "the log of the policy does not hold its source")
             elif stated != counted:
                 difference = describe_differences(stated, counted, "by its batches", "by its rows")
                 self.report(f"import {number} of {label}", difference)
 
-    def _monitored(self, row: Any, decisions: set[str], segments: dict[int, str]) -> None:
-        """Recompute the chain of a policy's monitored attributes."""
-        label = f"the monitored attributes of policy {row.name!r}"
-        chains = self.connection.execute(select(schema.chain).where(schema.chain.c.monitors == row.id)).all()
-        if len(chains) != 1:
-            self.report(label, "they must have exactly one chain")
-            return
-        chain = chains[0]
-        label = f"chain {chain.id} ({label})"
-        self.known_chains.add(chain.id)
-        self.monitored_chains.add(chain.id)
-        recomputed = MonitoredRecomputation(label, decisions, self.report, segments)
-        recomputed.run(self.connection, chain.id, monitored_genesis(row.name))
-        if (chain.length, chain.head) != (recomputed.length, recomputed.head):
-            self.report(label, f"it should end at event {chain.length}, but the log ends at event {recomputed.length}")
-        others = (chain.policy_id, chain.segment, chain.revision, chain.imported, chain.open_loans)
-        if others != (None, None, 0, 0, None) or Counts(*chain[6:12]) != Counts():
-            self.report(label, "its row has counts, or names a policy or segment")
-        if recomputed.length:
-            self.heads.append(Head(row.name, None, recomputed.length, recomputed.head, monitored=True))
+    def _segment(self, task: SegmentTask, shared: PolicyAudit | None = None) -> SegmentResult:
+        """Recompute the chain of a segment. ``shared`` is the policy, if its segments share counters or models."""
+        label = f"policy {task.name!r}"
+        where = f"segment {task.segment!r} of {label}"
+        rollouts = (
+            shared.rollouts if shared else RolloutRecomputation.of(task.name, self.report, task.stages, task.activated)
+        )
+        recomputed = SegmentRecomputation(
+            *(where, task.segment, self._known_versions(task).get, self.report, self.follows),
+            overall=shared.overall if shared else OverallRecomputation(label, self.report),
+            models=shared.models if shared else ModelRecomputation(label, self.report),
+            rollouts=rollouts,
+            referrals=shared.referrals if shared else ReferralRecomputation(label, self.report),
+        )
+        with self._reporting(where):
+            recomputed.run(self.connection, task.chain, genesis(task.name, task.segment))
+            recomputed.check_rows(self.connection, task.chain)
+        return SegmentResult(
+            decisions=len(recomputed.expected_decisions),
+            counts=recomputed.counts,
+            length=recomputed.length,
+            head=recomputed.head,
+            open_loans=encode_open_loans(recomputed.open_loans),
+            imported=recomputed.imported,
+            not_recomputed=0 if shared else rollouts.not_recomputed,
+        )
+
+    def _known_versions(self, task: SegmentTask) -> dict[int, Version]:
+        """Return the versions of a policy that are as the log says."""
+        return {number: self.registry.version(self.connection, task.policy, number) for number in task.versions}
+
+    def _monitored(self, task: MonitoredTask) -> Head | None:
+        """Recompute the chain of a policy's monitored attributes. Return its head, if it has events."""
+        label = f"the monitored attributes of policy {task.name!r}"
+        with self._reporting(label):
+            chain = self.connection.execute(select(schema.chain).where(schema.chain.c.id == task.chain)).one()
+            label = f"chain {chain.id} ({label})"
+            segments, decisions = dict(task.segments), schema.decision
+            made = select(decisions.c.id).where(decisions.c.chain_id.in_(list(segments)))
+            known = set(self.connection.execute(made).scalars()) if chain.length else set()
+            recomputed = MonitoredRecomputation(label, known, self.report, segments)
+            recomputed.run(self.connection, chain.id, monitored_genesis(task.name))
+            if (chain.length, chain.head) != (recomputed.length, recomputed.head):
+                ends = f"it should end at event {chain.length}, but the log ends at event {recomputed.length}"
+                self.report(label, ends)
+            others = (chain.policy_id, chain.segment, chain.revision, chain.imported, chain.open_loans)
+            if others != (None, None, 0, 0, None) or Counts(*chain[6:12]) != Counts():
+                self.report(label, "its row has counts, or names a policy or segment")
+            if recomputed.length:
+                return Head(task.name, None, recomputed.length, recomputed.head, monitored=True)
+        return None
 
     def _versions(
         self,
@@ -420,31 +600,29 @@ class _Audit:
         revision = 0
         batches: dict[int, ImportedTally] = {}
         length, head = 0, genesis(row.name, None)
-        for place, event, _ in walk(self.connection, chain.id, head, label, self.report):
-            length, head = place.seq, place.hash
+        for seq, digest, event, _ in walk(self.connection, chain.id, head, label, self.report):
+            length, head = seq, digest
             if isinstance(event, VersionCreated):
                 logged[event.number] = event
                 states[event.number] = ("draft", None)
                 segments.update(event.names)
             elif isinstance(event, StateChanged):
                 states[event.number] = (event.state, event.percent)
-                rollouts.add(f"event {place.seq} of {label}", event)
+                rollouts.add(f"event {seq} of {label}", event)
                 created = logged.get(event.number)
                 if event.four_eyes and created is not None and created.actor == event.actor:
-                    self.report(f"event {place.seq} of {label}", "its author activated the version, against four eyes")
+                    self.report(f"event {seq} of {label}", "its author activated the version, against four eyes")
                 revision = event.revision
-                overall.add(place.seq, event)
+                overall.add(seq, event)
                 models.add(event)
             elif isinstance(event, UseChanged):
-                overall.add(place.seq, event)
+                overall.add(seq, event)
             elif isinstance(event, ImportStarted):
                 batches[event.number] = ImportedTally()
             elif isinstance(event, RowsImported) and event.number in batches:
                 batches[event.number].add_batch(event)
             elif not isinstance(event, Repeated | Learned):
-                self.report(
-                    f"event {place.seq} of {label}", f"a {type(event).__name__} event does not belong in this chain"
-                )
+                self.report(f"event {seq} of {label}", f"a {type(event).__name__} event does not belong in this chain")
         self._check_chain(chain.id, row.name, None, length, head, Counts(), revision)
         versions: dict[int, Version] = {}
         rows = self.connection.execute(select(schema.version).where(schema.version.c.policy_id == row.id)).all()
@@ -587,3 +765,27 @@ class _Audit:
         segment = chain.c.segment.is_(None) if head.segment is None else chain.c.segment == head.segment
         stored_hash = self.connection.execute(query.where(segment & (events.c.seq == head.length))).scalar_one_or_none()
         return stored_hash == head.hash
+
+
+class TaskAudit(_Audit):
+    """Does tasks in another process, and collects their findings."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        super().__init__(connection, name)
+        self.collected: list[tuple[bool, str, str]] = []
+
+    def report(self, where: str, what: str) -> None:
+        """Collect a finding."""
+        if len(self.collected) < MOST_COLLECTED:
+            self.collected.append((False, where, what))
+
+    def follows(self, where: str, what: str) -> None:
+        """Collect a finding that another one has caused."""
+        self.collected.append((True, where, what))
+
+    def perform_apart(self, task: Task) -> TaskResult:
+        """Do a task, and return its result with its findings."""
+        self.collected = []
+        with self._reading_any_text():
+            value = self.perform(task)
+        return TaskResult(value, self.collected)

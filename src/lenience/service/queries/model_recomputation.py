@@ -137,7 +137,9 @@ class ModelRecomputation:
     ) -> None:
         """Add what a decision, and its shadows, took from a model's state."""
         decided: list[Decided | Shadow] = [event, *event.shadows]
-        line = self._timelines.setdefault(segment, PendingTimeline())
+        line = self._timelines.get(segment)
+        if line is None:
+            line = self._timelines[segment] = PendingTimeline()
         line.chain = place[0]
         for one in decided:
             version = versions(one.version)

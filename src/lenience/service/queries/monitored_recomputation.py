@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -35,9 +36,9 @@ class MonitoredRecomputation:
     def run(self, connection: Connection, chain: int, start: str) -> None:
         """Recompute every event of the chain, and compare the rows with it."""
         self.head = start
-        for row, event, _ in walk(connection, chain, start, self.label, self.report):
-            self.length, self.head = row.seq, row.hash
-            where = f"event {row.seq} of {self.label}"
+        for seq, digest, event, _ in walk(connection, chain, start, self.label, self.report):
+            self.length, self.head = seq, digest
+            where = f"event {seq} of {self.label}"
             if isinstance(event, Monitored):
                 if event.decision not in self.decisions:
                     self.report(where, f"the policy has no decision {event.decision}")
@@ -56,17 +57,17 @@ class MonitoredRecomputation:
         missing = dict(self.expected)
         totals = MonitoredTotals()
         for decision, rows in _by_decision(connection, chain):
-            where = f"monitored attributes of decision {decision}"
+            _, _, _, salt, segment_chain, version, at, accepted, status, amount, cost = rows[0]
             digest = missing.pop(decision, None)
-            data = MonitoredValues(rows[0].salt, {row.name: row.value for row in rows})
+            data = MonitoredValues(salt, {row[1]: row[2] for row in rows})
             if digest is None:
+                where = f"monitored attributes of decision {decision}"
                 self.report(where, "no event commits to them, or they should have been erased")
-            elif any(row.salt != data.salt for row in rows) or data.commitment != digest:
-                self.report(where, "they differ from what the log commits to")
-            first = rows[0]
-            if first.segment_chain is not None:  # its row is compared with the log of its segment
-                made = (first.segment_chain, first.version, first.at, bool(first.accepted), first.status)
-                totals.count(CountedDecision(*made, first.amount, first.cost), chain, data.values)
+            elif any(row[3] != salt for row in rows) or data.commitment != digest:
+                self.report(f"monitored attributes of decision {decision}", "they differ from what the log commits to")
+            if segment_chain is not None:  # its row is compared with the log of its segment
+                made = CountedDecision(segment_chain, version, at, bool(accepted), status, amount, cost)
+                totals.count(made, chain, data.values)
         for decision in sorted(missing)[:MOST_MISSING]:
             where = f"monitored attributes of decision {decision}"
             self.report(where, "they are missing, but were not erased on request")
@@ -75,13 +76,13 @@ class MonitoredRecomputation:
 
 def _by_decision(connection: Connection, chain: int) -> Iterator[tuple[str, list[Any]]]:
     table, decisions = schema.monitored, schema.decision
-    own = (decisions.c.version, decisions.c.at, decisions.c.accepted, decisions.c.status)
+    own = (decisions.c.chain_id, decisions.c.version, decisions.c.at, decisions.c.accepted, decisions.c.status)
     query = (
-        select(table, decisions.c.chain_id.label("segment_chain"), *own, decisions.c.amount, decisions.c.cost)
+        select(table.c.decision, table.c.name, table.c.value, table.c.salt, *own, decisions.c.amount, decisions.c.cost)
         .outerjoin(decisions, decisions.c.id == table.c.decision)
         .where(table.c.chain_id == chain)
         .order_by(table.c.decision, table.c.name)
     )
     rows = connection.execute(query.execution_options(yield_per=AT_A_TIME))
-    for decision, some in groupby(rows, key=lambda row: row.decision):
+    for decision, some in groupby(rows, key=itemgetter(0)):
         yield decision, list(some)

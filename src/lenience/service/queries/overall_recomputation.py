@@ -46,6 +46,11 @@ class OverallRecomputation:
     _counted: dict[str, int] = field(default_factory=dict)  # the month of those counted when limits became active
     _returned: list[tuple[str, str, int]] = field(default_factory=list)  # of these: given back, and to which month
 
+    @property
+    def in_use(self) -> bool:
+        """Whether an event of the policy's chain counts what all segments use."""
+        return bool(self._places)
+
     def add(self, seq: int, event: UseChanged | StateChanged) -> None:
         """Add an event of the policy's chain."""
         where = f"event {seq} of {self.label}"

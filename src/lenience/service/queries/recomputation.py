@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, LargeBinary, cast, select
 from sqlalchemy.exc import DBAPIError
 
 from lenience.core.bounds import Bounds
@@ -70,32 +70,38 @@ OVERRIDABLE = {  # the statuses from which a person can override a decision
 
 
 def walk(
-    connection: Connection, chain: int, start: str, label: str, report: Report
-) -> Iterator[tuple[Any, Event, str]]:
-    """Yield the events of a chain with the hash before each. Report breaks where they are, and continue."""
+    connection: Connection, chain: int, start: str, label: str, report: Report, after: int = 0
+) -> Iterator[tuple[int, str, Event, str]]:
+    """Yield the events of a chain: the number, the hash, the event and the hash before it.
+
+    Report breaks where they are, and continue. With ``after``, begin after this event, whose hash is ``start``.
+    """
     events = schema.event
-    query = select(events).where(events.c.chain_id == chain).order_by(events.c.seq)
-    previous, expected = start, 1
+    # SQLite gives texts as bytes, which are hashed and decoded as they are.
+    body = cast(events.c.body, LargeBinary) if connection.dialect.name == "sqlite" else events.c.body
+    query = select(events.c.seq, body, events.c.hash, events.c.about).where(events.c.chain_id == chain)
+    query = query.where(events.c.seq > after) if after else query
+    previous, expected = start, after + 1
     try:
-        with connection.execute(query.execution_options(yield_per=AT_A_TIME)) as rows:
-            for row in rows:
-                where = f"event {row.seq} of {label}"
-                if row.seq != expected:
-                    late = row.seq > expected
-                    report(where, f"events {expected} to {row.seq - 1} are missing" if late else "out of order")
-                    expected = row.seq
-                body = row.body if isinstance(row.body, str) else repr(row.body)  # SQLite stores any type anywhere
-                if link(previous, body) != row.hash:
-                    report(where, "its hash does not follow from its text and the event before it")
-                event = readable_event(body)
+        with connection.execute(query.order_by(events.c.seq).execution_options(yield_per=AT_A_TIME)) as rows:
+            for seq, text, digest, names in rows:
+                if seq != expected:
+                    late = seq > expected
+                    what = f"events {expected} to {seq - 1} are missing" if late else "out of order"
+                    report(f"event {seq} of {label}", what)
+                    expected = seq
+                if link(previous, text) != digest:
+                    report(f"event {seq} of {label}", "its hash does not follow from its text and the event before it")
+                event = readable_event(text)
                 if event is None:
-                    report(where, "its text cannot be read, so the events after it are checked without it")
+                    what = "its text cannot be read, so the events after it are checked without it"
+                    report(f"event {seq} of {label}", what)
                 else:
                     about = decision_of(event)
-                    if row.about != about:
-                        report(where, f"its row names the decision {row.about!r}, not {about!r}")
-                    yield row, event, previous
-                previous = str(row.hash)
+                    if names != about:
+                        report(f"event {seq} of {label}", f"its row names the decision {names!r}, not {about!r}")
+                    yield seq, digest, event, previous
+                previous = str(digest)
                 expected += 1
     except DBAPIError as error:
         damage = damage_of(error)
@@ -149,6 +155,12 @@ class ExpectedDecision:
     outcome_at: int | None = None
 
     @property
+    def columns(self) -> tuple[Any, ...]:
+        """The columns of the row after the id and the chain."""
+        first = (self.seq, self.version, self.at, self.accepted, self.status)
+        return (*first, self.amount, self.cost, self.source, self.reported, self.outcome_at)
+
+    @property
     def loss(self) -> float:
         """What a failure loses, in money."""
         return 0.0 if self.amount is None or self.cost is None else self.amount * self.cost
@@ -183,16 +195,20 @@ class SegmentRecomputation:
     def run(self, connection: Connection, chain: int, start: str) -> None:
         """Recompute every event of the chain."""
         self.head, self.chain = start, chain
-        for row, event, previous in walk(connection, chain, start, self.label, self.report):
-            self.length, self.head, self.chain = row.seq, row.hash, chain
+        shared = self._shares_state
+        for seq, digest, event, previous in walk(connection, chain, start, self.label, self.report):
+            self.length, self.head = seq, digest
+            if not shared:
+                self._apply(seq, event, previous)
+                continue
             before = replace(self.counts)
             decision = event.id if isinstance(event, Decided | Imported) else getattr(event, "decision", None)
             was_pending = self._is_pending(decision)
             if self.models is not None and isinstance(event, Decided | Imported) and event.personal is not None:
-                self.models.add_personal(event.id, chain, row.seq)
-            self._apply(row.seq, event, previous)
+                self.models.add_personal(event.id, chain, seq)
+            self._apply(seq, event, previous)
             if self.models is not None and decision is not None:
-                self.models.add_segment_event(self.segment, row.seq, decision, before, self.counts)
+                self.models.add_segment_event(self.segment, seq, decision, before, self.counts)
                 is_pending = self._is_pending(decision)
                 if is_pending != was_pending or isinstance(event, Erased):
                     self.models.add_pending(
@@ -203,9 +219,16 @@ class SegmentRecomputation:
                     before = replace(before, accepted=self.counts.accepted)
                 life = self.expected_decisions.get(decision or "")
                 loss = 0.0 if life is None else life.loss
-                self.overall.add_segment_event(self.segment, row.seq, decision, before, self.counts, loss)
-                for opening in self.overall.openings_at(self.segment, row.seq):
+                self.overall.add_segment_event(self.segment, seq, decision, before, self.counts, loss)
+                for opening in self.overall.openings_at(self.segment, seq):
                     self._count_earlier(opening)
+
+    @property
+    def _shares_state(self) -> bool:
+        """Whether the policy has limits over all segments, or models that learn from all of them."""
+        return (self.overall is not None and self.overall.in_use) or (
+            self.models is not None and bool(self.models.starts)
+        )
 
     def _count_earlier(self, opening: Opening) -> None:
         """Count the acceptances that stand when limits over all segments begin, if no such limit has counted them."""
@@ -350,7 +373,8 @@ class SegmentRecomputation:
             logged = stated_verdict(event)
             verdict = logged  # by features: recomputed with the policy's models
             if version.feature_model is None:
-                verdict = rule.decide(counts, draw(previous, event.id), event.offers, use)
+                chance = draw(previous, event.id) if rule.exploration_floor > 0 else 1.0
+                verdict = rule.decide(counts, chance, event.offers, use)
             timed = bool(version.specification.timing)
             if timed and (self.open_loans is None or not self.open_loans.is_current(event.at, [event.version])):
                 self.report(where, "the open loans of the segment were not counted on that day")
@@ -430,7 +454,10 @@ class SegmentRecomputation:
 
     def _compare_counts(self, where: str, event: Decided | Imported) -> Counts:
         """Compare the counts that an event states with those of the events before it. Return those it states."""
-        stated, counts = stated_counts(event), self.counts
+        counts = self.counts
+        if self.open_loans is None and _states(event, counts):
+            return counts
+        stated = stated_counts(event)
         if isinstance(event, Decided):
             counts = with_open_loans(counts, self.open_loans, event.version)
             counts = replace(counts, borrowed=event.borrowed)  # the policy's chain is compared with it later
@@ -452,8 +479,11 @@ class SegmentRecomputation:
                 self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue
             counts = with_open_loans(self.counts, self.open_loans, shadow.version)
-            counts = replace(counts, borrowed=shadow.borrowed)
-            verdict = version.rules[self.segment].decide(counts, draw(previous, event.id), event.offers)
+            if shadow.borrowed is not None:
+                counts = replace(counts, borrowed=shadow.borrowed)
+            rule = version.rules[self.segment]
+            chance = draw(previous, event.id) if rule.exploration_floor > 0 else 1.0
+            verdict = rule.decide(counts, chance, event.offers)
             logged = stated_verdict(shadow)
             if verdict != logged:
                 difference = describe_differences(logged, verdict, "in the log", f"by version {shadow.version}")
@@ -478,11 +508,13 @@ class SegmentRecomputation:
         seen: set[str] = set()
         query = select(decisions).where(decisions.c.chain_id == chain)
         for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
-            expected = self.expected_decisions.get(row.id)
+            expected = self.expected_decisions.get(row[0])
             if expected is None:
                 self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
                 continue
-            seen.add(row.id)
+            seen.add(row[0])
+            if expected.columns == row[2:]:
+                continue
             accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
             own = (row.amount, row.cost, row.source, row.reported, row.outcome_at)
             stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status, *own)
@@ -513,6 +545,19 @@ class SegmentRecomputation:
 
 def _counted(chain: int, life: ExpectedDecision) -> CountedDecision:
     return CountedDecision(chain, life.version, life.at, life.accepted, life.status, life.amount, life.cost)
+
+
+def _states(event: Decided | Imported, counts: Counts) -> bool:
+    """Return whether an event states exactly these counts, and neither open loans nor borrowed evidence."""
+    return (
+        event.arrivals == counts.arrivals
+        and event.successes == counts.successes
+        and event.failures == counts.failures
+        and event.pending == counts.pending
+        and event.accepted == counts.accepted
+        and (event.at_risk or 0.0) == counts.at_risk
+        and (isinstance(event, Imported) or (event.open is None and event.borrowed is None))
+    )
 
 
 def _terms(offer: Offer | None) -> tuple[float | None, float | None]:

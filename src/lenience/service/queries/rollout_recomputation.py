@@ -7,7 +7,7 @@ are counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -37,6 +37,16 @@ class RolloutRecomputation:
     _stages: list[Stage] = field(default_factory=list)
     _activated: set[int] = field(default_factory=set)  # versions that were active at some time
     _waiting: dict[tuple[int, int], Assigned] = field(default_factory=dict)  # by chain and event
+
+    @classmethod
+    def of(cls, policy: str, report: Report, stages: Sequence[Stage], activated: Sequence[int]) -> RolloutRecomputation:
+        """Return a recomputation that knows the policy's own events."""
+        return cls(policy, report, _stages=list(stages), _activated=set(activated))
+
+    @property
+    def known(self) -> tuple[tuple[Stage, ...], tuple[int, ...]]:
+        """What the policy's own events say: the rollouts, and the versions that were active at some time."""
+        return tuple(self._stages), tuple(sorted(self._activated))
 
     def add(self, where: str, event: StateChanged) -> None:
         """Add a change of a version's state."""

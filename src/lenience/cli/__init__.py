@@ -51,6 +51,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "keys": "Create, list and revoke the API keys of a service.",
         "monitor": "Say whether a running policy does what it expected.",
         "audit": "Recompute a service's log and check every decision.",
+        "document": "Write the documentation pack of a policy: purpose, data, validation, limits, change log.",
         "verify": "Check the proof of a decision with the public key of the log.",
         "witness": "Check that a service's log only grows, and countersign its checkpoints.",
         "backup": "Copy a service's database into one file while the service runs.",

@@ -364,6 +364,28 @@ class Client:
         query = {} if version is None else {"version": version}
         return self._get(f"/v1/policies/{_part('policy', policy)}/monitoring", query)
 
+    def document(self, policy: str, version: int | None = None, file_type: str = "html") -> tuple[int, bytes]:
+        """Return the documentation pack of a version, for model-risk reviews.
+
+        Parameters
+        ----------
+        policy : str
+            The name of the policy.
+        version : int, optional
+            The version; by default the live one, or else the newest.
+        file_type : {"html", "docx"}
+            An HTML page, or a Word file.
+
+        Returns
+        -------
+        tuple of int and bytes
+            The number of the version, and the file.
+        """
+        query: Json = {"file_type": file_type} | ({} if version is None else {"version": version})
+        answer = self._get(f"/v1/policies/{_part('policy', policy)}/document", query)
+        content = str(answer["content"])
+        return int(answer["version"]), b64decode(content) if answer["file_type"] == "docx" else content.encode()
+
     def shadows(self, policy: str) -> list[Json]:
         """Compare the shadow versions of a policy with the active one.
 

@@ -10,14 +10,18 @@ from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
 from threading import Thread
 
+from litestar import Router
 from litestar.exceptions import HTTPException
 from litestar.types import ASGIApp, ControllerRouterHandler
 
 from lenience.core.settings import DATABASE, LOG_REQUESTS
+from lenience.dashboard.pages import document
 from lenience.dashboard.router import create_dashboard, page_or_problem
 from lenience.service.http.app import create_api
+from lenience.service.http.auth import needs_role
 from lenience.service.http.errors import on_http_exception
 from lenience.service.http.logs import configure_logs
+from lenience.service.http.parameters import reject_unknown_parameters
 
 
 def create_app(
@@ -47,10 +51,11 @@ def create_app(
     # The intervals of the fairness page need it. Importing it takes a second, so do that before the first visit.
     Thread(target=import_module, args=("scipy.stats",), name="imports", daemon=True).start()
     pages, state = create_dashboard(database)
+    endpoints = Router("/v1", route_handlers=document.ENDPOINTS, guards=[needs_role, reject_unknown_parameters])
     return create_api(
         database,
         log_requests=log_requests,
-        route_handlers=[pages, *route_handlers],
+        route_handlers=[pages, endpoints, *route_handlers],
         state=state,
         exception_handlers={HTTPException: page_or_problem(on_http_exception)},
     )

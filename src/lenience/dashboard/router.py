@@ -17,6 +17,7 @@ from lenience.dashboard.openid.settings import read_openid_settings
 from lenience.dashboard.pages import (
     decide_form,
     decisions,
+    document,
     fairness,
     monitoring,
     overview,
@@ -65,6 +66,7 @@ def create_dashboard(database: str) -> tuple[Router, dict[str, Any]]:
         *what_if.HANDLERS,
         *monitoring.HANDLERS,
         *fairness.HANDLERS,
+        *document.HANDLERS,
         *solves.HANDLERS,
         *new_policy.HANDLERS,
         *sign_in.HANDLERS,

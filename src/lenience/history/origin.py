@@ -16,6 +16,7 @@ from lenience.core.data_origin import SOFTWARE, PolicyOrigin, file_identity, nam
 from lenience.core.formatting import percent
 from lenience.files.economics import Economics
 from lenience.history.counts import BAD_ROWS, NO_ECONOMICS, OUTCOME_DATES
+from lenience.history.past_columns import PastColumns
 from lenience.history.segment_history import SEPARATOR
 from lenience.history.statuses import FALSE, TRUE, UNKNOWN, GivenWords, decision_codes, outcome_codes, trimmed
 
@@ -175,3 +176,11 @@ def fitted_origin(origin: PolicyOrigin | None, model: str, objective: Objective)
     cost = objective.cost if objective.offers is None else objective.offers.mean_cost
     economics = origin.economics or {"break_even": percent(cost, 4)}
     return msgspec.structs.replace(origin, model=short(model), economics=economics)
+
+
+def with_groups_and_scores(origin: PolicyOrigin | None, columns: PastColumns) -> PolicyOrigin | None:
+    """Return an origin that also names the columns of groups and scores."""
+    if origin is None:
+        return None
+    more = {"group": SEPARATOR.join(columns.groups), "score": SEPARATOR.join(columns.scores)}
+    return msgspec.structs.replace(origin, columns=origin.columns | named_texts(more))

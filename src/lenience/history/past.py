@@ -20,6 +20,7 @@ from lenience.files.source import open_source, without_engine_warnings
 from lenience.history.beliefs import Fitted, fit_model, ordered
 from lenience.history.fit import fit_history
 from lenience.history.history import History
+from lenience.history.origin import with_groups_and_scores
 from lenience.history.past_columns import PastColumns
 from lenience.history.past_rows import check_columns, groups_of_rows, mean_scores
 from lenience.history.segment_history import SegmentHistory
@@ -127,6 +128,7 @@ def read_past(
         strict=strict,
         warn=False,  # the caller shows History.describe(), which has the warning
     )
+    history = msgspec.structs.replace(history, origin=with_groups_and_scores(history.origin, columns))
     if history.cells and (columns.groups or columns.scores):
         with without_engine_warnings():
             table = open_source(source, connection, sheet=sheet)[0]

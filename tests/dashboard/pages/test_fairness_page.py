@@ -102,7 +102,7 @@ def test_groups_are_what_the_log_says(engine: Engine) -> None:
         if decided["decision"] == "accept":
             engine.outcome(decided["id"], "success" if segment == "a old" else "failure")
     with engine.store.read() as connection:
-        standing = read_policy_status(engine, connection, "cards")  # type: ignore[arg-type]  # it reads the registry alone
+        standing = read_policy_status(engine, connection, "cards")  # it reads the registry alone
         found = read_fairness(connection, standing, TimeBucketCache())
     a, b, c = found.groups
     for group, mine in ((a, seen["a"]), (b, seen["b"])):
@@ -131,7 +131,7 @@ def test_nobody_accepted_is_no_comparison(engine: Engine) -> None:
     engine.create(**{**SPEC, "objective": {**SPEC["objective"], "discount": 0.5}})
     engine.batch(["a young", "b"])
     with engine.store.read() as connection:
-        standing = read_policy_status(engine, connection, "cards")  # type: ignore[arg-type]
+        standing = read_policy_status(engine, connection, "cards")
         found = read_fairness(connection, standing, TimeBucketCache())
     assert [group.all for group in found.groups] == [
         AcceptanceCount(0, 1),
@@ -147,7 +147,7 @@ def test_ids_that_are_later_than_their_time_are_no_trouble(engine: Engine, monke
     monkeypatch.setattr(identity, "_last", (now() // 1000 + 3_600_000) << 12)
     assert {engine.decide("b")["decision"] for _ in range(5)} == {"accept"}
     with engine.store.read() as connection:
-        standing = read_policy_status(engine, connection, "cards")  # type: ignore[arg-type]
+        standing = read_policy_status(engine, connection, "cards")
         b = read_fairness(connection, standing, TimeBucketCache()).groups[1]
     assert (b.all, b.early, b.late) == (AcceptanceCount(5, 5), AcceptanceCount(0, 0), AcceptanceCount(5, 5))
     assert -1 <= b.change.lower <= b.change.upper <= 1
@@ -164,7 +164,7 @@ def test_overrides_are_told_apart_and_stopped_is_what_the_policy_s_page_says(eng
     engine.override(again["id"], "accept")
     engine.override(again["id"], "reject")  # back to what the policy decided
     with engine.store.read() as connection:
-        standing = read_policy_status(engine, connection, "cards")  # type: ignore[arg-type]
+        standing = read_policy_status(engine, connection, "cards")
         found = read_fairness(connection, standing, TimeBucketCache())
     b = found.groups[1]
     segment = standing.segment("b")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import Protocol
 
 import msgspec
 from sqlalchemy import Connection, func, select
@@ -41,7 +42,7 @@ from lenience.service.domain.rule import (
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import read_overall_use
-from lenience.service.storage.policy_cache import PolicyRecord, Version
+from lenience.service.storage.policy_cache import PolicyCache, PolicyRecord, Version
 
 # What happens to the next applicant, in a word, and the colour of its mark.
 NEXT = {
@@ -253,7 +254,17 @@ def ranked_policies(service: Service) -> list[PolicyRecord]:
     return sorted(records, key=lambda record: (record.active is None, -arrivals_of.get(record.id, 0)))
 
 
-def read_policy_status(service: Service, connection: Connection, name: str, number: int | None = None) -> PolicyStatus:
+class WithPolicies(Protocol):
+    """What knows the policies of a database: a service, or a reader of a database."""
+
+    @property
+    def registry(self) -> PolicyCache:
+        """The policies."""
+
+
+def read_policy_status(
+    service: WithPolicies, connection: Connection, name: str, number: int | None = None
+) -> PolicyStatus:
     """Read a policy under the given version, the active one, or else the newest."""
     record = service.registry.load(connection, name)
     shown = number or (record.active.number if record.active else max(record.states))

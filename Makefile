@@ -8,7 +8,7 @@ CLUSTERS_READY := .venv/.clusters-ready
 # The tests start many processes: none need compile again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test check quick clusters bench mutants faults docs figures screenshots package clean
+.PHONY: demo test check quick clusters bench mutants faults docs figures pack screenshots package clean
 
 demo: $(READY)
 	$(BIN)/lenience demo
@@ -60,6 +60,10 @@ figures: $(READY)
 
 package: $(READY)
 	$(BIN)/python -m benchmarks.package
+
+# The example of a documentation pack, and a picture of its first page.
+pack: $(READY)
+	$(BIN)/python docs/make_documentation_pack.py docs/examples
 
 screenshots: $(READY)
 	$(BIN)/python docs/make_screenshots.py docs/figures/dashboard

@@ -38,6 +38,10 @@ USES: dict[str, list[list[str]]] = {
     "serve": [["lenience", "keys", "create", "--label", "x", "--role", "read"], ["lenience", "audit"]],
     "client": [python("import lenience as ln; print(ln.Client('http://127.0.0.1:9', retries=0).ready())")],
     "learn": [[*REPLAY, "--cost", "0.6", "--discount", "0.9", "--seeds", "2"]],
+    "document": [
+        [*FIT, "--cost", "0.6", "--discount", "0.9", "--output", "policy.json"],
+        ["lenience", "document", "policy.json", "--output", "pack.html", "--docx", "pack.docx"],
+    ],
     "all": [SOLVE, FIT, ["lenience", "plot", "values", "--output", "values.png"]],
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from io import BytesIO
 from typing import Any
 
@@ -27,7 +27,8 @@ SMALL = 8.5  # points, in tables
 FACTS = (2.1, INCHES - 2.1)  # inches of the two columns of facts
 NOTE_COLOUR = "EEF3FA"
 HEAD_COLOUR = "E9ECEF"
-FIRST_COLUMN = 1.5  # times the width of the others
+LONG_TEXT, LONG_WORD = 60, 20  # characters after which a text or a word does not widen its column
+PADDING, LETTER = 0.2, 0.075  # inches, in tables
 
 
 def document_docx(document: Document) -> bytes:
@@ -128,42 +129,52 @@ def _notice(file: Any, block: Notice) -> None:
 
 
 def _facts(file: Any, block: Facts) -> None:
-    from docx.shared import Inches
-
     _caption(file, block.caption)
     table = file.add_table(rows=0, cols=2, style="Table Grid")
-    table.autofit = False
     for name, value in block.pairs:
-        cells = table.add_row().cells
-        for cell, text, width in zip(cells, (name, value), FACTS, strict=True):
-            cell.width = Inches(width)
-            _write(cell, text, bold=cell is cells[0])
+        row = table.add_row()
+        for cell, text in zip(row.cells, (name, value), strict=True):
+            _write(cell, text, bold=text is name)
+        _keep_together(row)
+    _set_widths(table, FACTS)
     file.add_paragraph()
 
 
 def _table(file: Any, block: CaptionedTable) -> None:
-    from docx.shared import Inches
-
     _caption(file, block.caption)
-    columns = len(block.table.header)
-    table = file.add_table(rows=1, cols=columns, style="Table Grid")
-    table.autofit = False
-    share = INCHES / (columns - 1 + FIRST_COLUMN)
-    widths = [share * FIRST_COLUMN, *[share] * (columns - 1)]
-    for cell, text, width in zip(table.rows[0].cells, block.table.header, widths, strict=True):
-        cell.width = Inches(width)
+    table = file.add_table(rows=1, cols=len(block.table.header), style="Table Grid")
+    for cell, text in zip(table.rows[0].cells, block.table.header, strict=True):
         _shade(cell, HEAD_COLOUR)
         _write(cell, text, bold=True)
     _repeat_header(table.rows[0])
-    for row in block.table.rows:
-        # One look-up of the cells: python-docx searches the whole table for each.
-        for place, (cell, value) in enumerate(zip(table.add_row().cells, row, strict=True)):
-            cell.width = Inches(widths[place])
+    for values in block.table.rows:
+        row = table.add_row()
+        for place, (cell, value) in enumerate(zip(row.cells, values, strict=True)):
             _write(cell, _text(value), right=place > 0 and not block.prose)
+        _keep_together(row)
+    _set_widths(table, column_widths(block))
     if block.table.note:
         _grey(file.add_paragraph(block.table.note))
     else:
         file.add_paragraph()
+
+
+def column_widths(block: CaptionedTable) -> list[float]:
+    """Return the widths of a table's columns in inches: wide where texts are long, and enough for the longest word.
+
+    >>> from lenience.reports.views import ReportTable
+    >>> table = CaptionedTable("", ReportTable(("a", "b"), [("x", "a long sentence that needs some room")]))
+    >>> first, second = column_widths(table)
+    >>> first < second, round(first + second, 6)
+    (True, 6.3)
+    """
+    texts = [[heading, *(_text(row[i]) for row in block.table.rows)] for i, heading in enumerate(block.table.header)]
+    words = [max(len(word) for text in column for word in (text.split() or [""])) for column in texts]
+    least = [PADDING + LETTER * min(word, LONG_WORD) for word in words]
+    lengths = [min(max(map(len, column)), LONG_TEXT) for column in texts]
+    rest = max(INCHES - sum(least), 0.0)
+    widths = [low + rest * length / sum(lengths) for low, length in zip(least, lengths, strict=True)]
+    return [INCHES * width / sum(widths) for width in widths]
 
 
 def _figure(file: Any, block: Figure) -> None:
@@ -172,6 +183,7 @@ def _figure(file: Any, block: Figure) -> None:
     picture = file.add_picture(BytesIO(chart_png(block.chart)), width=Inches(INCHES))
     properties = picture._inline.docPr
     properties.set("descr", block.caption)  # what a screen reader reads out
+    file.paragraphs[-1].paragraph_format.keep_with_next = True  # the caption stays on the same page
     _caption(file, block.caption)
 
 
@@ -225,6 +237,25 @@ def _shade(cell: Any, colour: str) -> None:
     for name, value in (("val", "clear"), ("color", "auto"), ("fill", colour)):
         shading.set(qn(f"w:{name}"), value)
     cell._tc.get_or_add_tcPr().append(shading)
+
+
+def _set_widths(table: Any, widths: Sequence[float]) -> None:
+    """Set the widths of columns. Word reads those of the cells, and other programs those of the columns."""
+    from docx.shared import Inches
+
+    table.autofit = False
+    for column, width in zip(table.columns, widths, strict=True):
+        column.width = Inches(width)
+    for row in table.rows:
+        for cell, width in zip(row.cells, widths, strict=True):
+            cell.width = Inches(width)
+
+
+def _keep_together(row: Any) -> None:
+    """Do not divide a row between two pages."""
+    from docx.oxml import OxmlElement
+
+    row._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
 
 
 def _repeat_header(row: Any) -> None:

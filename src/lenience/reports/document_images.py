@@ -93,6 +93,7 @@ def _intervals(chart: IntervalChart) -> Figure:
 
 def _lines(chart: LineChart) -> Figure:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter
 
     from lenience.plot.style import BLUE, GREEN, GREY, INK, PURPLE, RED
 
@@ -104,6 +105,7 @@ def _lines(chart: LineChart) -> Figure:
         axes.plot(line.x, line.y, color=colours[i % len(colours)], linestyle=style, linewidth=1.7, label=line.label)
     if chart.log_x:
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     if chart.x_ticks:
         axes.set_xticks([value for value, _ in chart.x_ticks], [words for _, words in chart.x_ticks])
     axes.tick_params(labelsize=8)

@@ -1,7 +1,8 @@
 """A back-test of a version on a file of past decisions, read as the version's origin says.
 
-The later half of the applicants with known outcomes is decided again, with only what was known when it began. The
-origin of the version says which column holds what and which words mean success, so nobody has to name them again.
+The later half of the applicants with known outcomes is decided again, with only what was known when it began. If
+nothing was, all of them are decided from the start of the policy, without evidence. The origin of the version says
+which column holds what and which words mean success, so nobody has to name them again.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ BY_FEATURES = (
 NO_DATES = (
     "A back-test needs dates, to divide the file into an earlier and a later half. The origin names no such column."
 )
-NO_HALVES = "No outcome was known yet when the later half of the applicants began."
+NO_OUTCOMES = "The file has no outcome that is final."
 TOO_SLOW = "Every segment takes too long to solve."
 
 
@@ -63,6 +64,10 @@ class BacktestFacts(msgspec.Struct, frozen=True):
         The number of outcomes that were known then.
     rejected : int
         The number of applicants since then who were rejected in the past, whose outcomes nobody knows.
+    maturity : float or None
+        Days after which outcomes are final. Younger applicants are left out.
+    cold : bool
+        Whether no outcome was known when the later half began, so that all applicants are decided from the start.
     """
 
     file: str
@@ -73,6 +78,8 @@ class BacktestFacts(msgspec.Struct, frozen=True):
     since: str = ""
     known_before: int = 0
     rejected: int = 0
+    maturity: float | None = None
+    cold: bool = False
 
 
 def backtest_on_file(specification: PolicySpecification, path: Path) -> BacktestFacts:
@@ -112,6 +119,12 @@ def _tested(
     cuts = tuple((feature.name, tuple(feature.edges)) for feature in specification.features if feature.edges)
     answers = ColumnAnswers(recorded_columns(origin, same_file=facts.same_file), cuts)
     past = past_file.read_past(table, answers)
+    immature = past.history.immaturity
+    if answers.columns.maturity is None and immature is not None and immature.maturity:
+        # Failures become known earlier than successes: only applicants who are old enough are decided again.
+        columns = msgspec.structs.replace(answers.columns, maturity=immature.maturity)
+        answers = msgspec.structs.replace(answers, columns=columns)
+        past = past_file.read_past(table, answers)
     known = past_file.known_outcomes(table, answers, past.history)
     objective = specification.objective
     offers = None
@@ -120,16 +133,25 @@ def _tested(
         known = [one for one in known if one.place in offers]
     elif objective.offers is not None:
         offers = {one.place: objective.offers.offers_of(0)[0] for one in known}
+    if not known:
+        return msgspec.structs.replace(facts, trouble=NO_OUTCOMES)
     wait = max(objective.label_delay, (answers.columns.maturity or 0.0) / DAYS)
     earlier, later = halved(known, wait)
-    if not earlier:
-        return msgspec.structs.replace(facts, trouble=NO_HALVES)
+    cold = not earlier
+    if cold:
+        later = known
     result = backtest(specification, _beliefs(past, origin.model, earlier), later, offers=offers)
     if not result.segments:
         return msgspec.structs.replace(facts, trouble=TOO_SLOW)
     since, rejected = past_file.rejected_since(table, answers, past.history, later[0].years or 0.0)
     return msgspec.structs.replace(
-        facts, result=result, since=f"{since:%Y-%m-%d}", known_before=len(earlier), rejected=rejected
+        facts,
+        result=result,
+        since=f"{since:%Y-%m-%d}",
+        known_before=len(earlier),
+        rejected=rejected,
+        maturity=answers.columns.maturity,
+        cold=cold,
     )
 
 

@@ -42,7 +42,7 @@ def changes_chapter(facts: PackFacts) -> Chapter:
     states: list[list[str | TableCell]] = [
         [
             change.at[:16].replace("T", " "),
-            f"version {record.version} became {change.state}",
+            f"version {record.version} became {change.state}{_share(change.percent)}",
             facts.name(change.by),
             change.reason or "–",
         ]
@@ -62,6 +62,10 @@ def changes_chapter(facts: PackFacts) -> Chapter:
             CaptionedTable("Changes of state", ReportTable(STATE_HEADER, sorted(states, key=str)), prose=True)
         )
     return Chapter("Change log", "Who changed what, when and why?", blocks)
+
+
+def _share(percent: float | None) -> str:
+    return "" if percent is None else f" for {percent:g}% of applicants"
 
 
 def differences(before: PolicySpecification, after: PolicySpecification) -> list[str]:

@@ -13,8 +13,6 @@ import msgspec
 from sqlalchemy import Connection, func, select
 
 from lenience.analysis.monitored_groups import MonitoredGroups, measure_groups
-from lenience.core.belief import Belief
-from lenience.core.bounds import Bounds
 from lenience.dashboard.documentation.backtests import BacktestFacts
 from lenience.dashboard.documentation.characteristics import StopCurve, stop_curves
 from lenience.dashboard.read_models.audits import FinishedAudit
@@ -22,16 +20,20 @@ from lenience.dashboard.read_models.monitored_decisions import read_monitored_de
 from lenience.dashboard.read_models.policy_status import PolicyStatus, read_policy_status
 from lenience.dashboard.read_models.profits import PolicyProfit, ProfitCache
 from lenience.dashboard.read_models.prospects import Prospect, Prospects
+from lenience.service.domain.alerts import Alert
 from lenience.service.domain.answers import PolicyView
-from lenience.service.domain.clock import iso_time, now
+from lenience.service.domain.clock import DAY, iso_time, now
+from lenience.service.domain.monitoring import MonitoringReport
+from lenience.service.domain.rollout_comparison import RolloutComparison
 from lenience.service.domain.shadow_comparison import ShadowComparison
 from lenience.service.domain.specification import PolicySpecification
-from lenience.service.domain.version_estimates import estimate_under
 from lenience.service.queries.model_report import ModelReport
 from lenience.service.queries.reading import Queries
+from lenience.service.queries.rejections import RejectionsAnswer
+from lenience.service.queries.rollouts import compare_rollout
 from lenience.service.queries.shadow_versions import compare_shadows
 from lenience.service.storage import schema
-from lenience.service.storage.latest_decisions import latest_decisions
+from lenience.service.storage.alert_states import read_alerts
 from lenience.service.storage.log_tree import latest_checkpoint
 from lenience.service.storage.monitored_rows import monitored_names
 from lenience.service.storage.people import actor_names
@@ -39,10 +41,6 @@ from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 
 PROSPECT_SECONDS = 20.0  # for the values of all segments
-LATEST = 10_000  # decisions whose outcomes are compared with what was expected, by period
-DAY = 86_400 * 1_000_000  # microseconds
-CONFIDENCE = 0.9
-MONTHS_FROM, WEEKS_FROM = 75, 15  # days that the decisions span, from which periods are months or weeks
 
 
 class Reader(Protocol):
@@ -70,17 +68,6 @@ class DatabaseReader:
         self.queries = Queries(store, self.registry)
 
 
-class Vintage(NamedTuple):
-    """Acceptances of a period: how many, known outcomes, and the expected and the observed success rate of these."""
-
-    period: str
-    accepted: int
-    outcomes: int
-    expected: float
-    observed: float
-    interval: Bounds
-
-
 class LogCheckpoint(NamedTuple):
     """The newest signed checkpoint of the log: its number of events, its time and its text."""
 
@@ -101,7 +88,10 @@ class PackFacts(msgspec.Struct, frozen=True):
     curves: Sequence[StopCurve]
     shadows: Sequence[ShadowComparison]
     monitored: Sequence[MonitoredGroups]
-    vintages: Sequence[Vintage]
+    monitoring: MonitoringReport
+    rejections: RejectionsAnswer | None  # of the version that is active, or else the newest
+    rollout: RolloutComparison | None
+    alerts: Sequence[Alert]  # that have begun and not ended
     statuses: Mapping[str, int]  # own decisions by status
     overrides: int
     days: float  # from the first to the last of its own decisions
@@ -163,7 +153,10 @@ def read_pack_facts(
         The database or file, in words.
     """
     view = reader.queries.policy(name, number)
-    report = reader.queries.report(name, number)
+    report, monitoring = reader.queries.report(name, number), reader.queries.monitoring(name, number)
+    rejections: RejectionsAnswer | None = reader.queries.rejections(name)
+    if rejections is not None and rejections.version != view.version:
+        rejections = None
     with reader.store.read() as connection:
         status = read_policy_status(reader, connection, name, number)
         record = status.record
@@ -181,7 +174,10 @@ def read_pack_facts(
             curves=stop_curves(status),
             shadows=compare_shadows(connection, record),
             monitored=_monitored(connection, status),
-            vintages=_vintages(connection, status),
+            monitoring=monitoring,
+            rejections=rejections,
+            rollout=compare_rollout(connection, record),
+            alerts=[alert for alert in read_alerts(connection) if alert.policy == name],
             statuses=_statuses(connection, status),
             overrides=_overrides(connection, status),
             days=_days(connection, status),
@@ -205,47 +201,6 @@ def _monitored(connection: Connection, status: PolicyStatus) -> list[MonitoredGr
         counted = read_monitored_decisions(connection, status, (attribute,))
         results.append(measure_groups(counted.cells, counted.attributes, counted.first_accepted, rates))
     return results
-
-
-def _vintages(connection: Connection, status: PolicyStatus) -> list[Vintage]:
-    """Compare expected with observed success of the accepted, by the period of their decision, the oldest first."""
-    version = status.version
-    accepted: list[tuple[int, float, bool | None]] = []
-    for one in latest_decisions(connection, status.record.segments, LATEST):
-        estimate = estimate_under(version.number, version.rules, one.segment, one.event)
-        if estimate is not None and one.event.decision == "accept":
-            accepted.append((one.event.at, estimate.mean, one.success))
-    if not accepted:
-        return []
-    days = (accepted[0][0] - accepted[-1][0]) / DAY
-    groups: dict[str, list[tuple[float, bool | None]]] = {}
-    for at, mean, success in reversed(accepted):
-        groups.setdefault(period_of(at, days), []).append((mean, success))
-    vintages = []
-    for period, rows in groups.items():
-        known = [(mean, success) for mean, success in rows if success is not None]
-        good = sum(success for _, success in known)
-        expected = sum(mean for mean, _ in known) / len(known) if known else 0.0
-        interval = Belief(1 + len(known), 0.5 + good).interval(CONFIDENCE)
-        observed = good / len(known) if known else 0.0
-        vintages.append(Vintage(period, len(rows), len(known), expected, observed, interval))
-    return vintages
-
-
-def period_of(at: int, days: float) -> str:
-    """Return the period of a moment: its month, week or day, by the number of days that all moments span.
-
-    >>> at = 1_700_000_000_000_000
-    >>> period_of(at, 400), period_of(at, 30), period_of(at, 3)
-    ('2023-11', 'week of 2023-11-13', '2023-11-14')
-    """
-    day = iso_time(at)[:10]
-    if days >= MONTHS_FROM:
-        return day[:7]
-    if days < WEEKS_FROM:
-        return day
-    monday = at - (at // DAY + 3) % 7 * DAY  # 1970-01-01 was a Thursday
-    return f"week of {iso_time(monday)[:10]}"
 
 
 def _statuses(connection: Connection, status: PolicyStatus) -> Counter[str]:

@@ -7,12 +7,13 @@ from typing import NamedTuple
 from lenience.analysis.monitored_groups import FOUR_FIFTHS
 from lenience.core.formatting import counted, percent
 from lenience.dashboard.documentation.facts import PackFacts
-from lenience.reports.document import Block, CaptionedTable, Chapter, Paragraph
+from lenience.reports.document import Block, Bullets, CaptionedTable, Chapter, Heading, Paragraph
 from lenience.reports.views import ReportTable, TableCell
+from lenience.service.domain.alerts import KINDS
+from lenience.service.domain.monitoring import LARGE, SMALL
+from lenience.service.domain.population_stability import MUCH, SOME
 
-SOME_DRIFT, MUCH_DRIFT = 0.1, 0.25  # population stability index
-SHARE_POINTS = 0.05  # by which a segment's share may differ
-ENOUGH = 200  # decisions before shares are compared
+KINDS_OF_DRIFT = {"segments": "Mix of segments", "feature": "Features", "offers": "Amounts and prices"}
 VOLUME = 1.25  # ratio of the yearly volume to the assumed one
 OVERRIDES = 0.1  # of all decisions
 EXPIRED = 0.05  # of all acceptances
@@ -47,50 +48,78 @@ def monitoring_chapter(facts: PackFacts) -> Chapter:
     header = ("What to watch", "Now", "Act if", "How often", "Action")
     blocks: list[Block] = [
         Paragraph(
-            "The thresholds are defaults. The owner of the model may set others. The dashboard, GET "
-            "/v1/policies/{name}/report "
-            "and the metrics of the service show the same numbers continuously."
+            "The thresholds are defaults; the owner of the model may set others. The monitoring page of the dashboard "
+            "and "
+            "GET /v1/policies/{name}/monitoring show the same numbers continuously."
         ),
         Paragraph(text),
         CaptionedTable("Monitoring plan", ReportTable(header, rows), prose=True),
     ]
+    blocks += [Heading("Alerts"), *_alerts(facts)]
     return Chapter("Monitoring plan", "What is watched after approval, and when must somebody act?", blocks)
+
+
+def _alerts(facts: PackFacts) -> list[Block]:
+    """Say what the service reports by itself, and which alerts hold now."""
+    blocks: list[Block] = [
+        Paragraph(
+            f"The service sends a signed message to its webhooks when one of these begins or ends: "
+            f"{'; '.join(KINDS.values())}."
+        )
+    ]
+    if facts.alerts:
+        blocks.append(Bullets([(f"Since {alert.began_at[:10]}:", alert.sentence) for alert in facts.alerts]))
+    else:
+        blocks.append(Paragraph("No alert holds now."))
+    return blocks
 
 
 def watch_list(facts: PackFacts) -> list[Watch]:
     """Return everything to watch, with its value now."""
-    watches = [_calibration(facts), _shares(facts), _volume(facts), *_drift(facts), *_groups(facts)]
+    watches = [_outcomes(facts), *_population(facts), _acceptance(facts), _volume(facts), *_groups(facts)]
     watches += [_expired(facts), _overrides(facts), _stopped(facts), _audit(facts), _review(facts)]
     return watches
 
 
-def _calibration(facts: PackFacts) -> Watch:
-    known = [band for band in facts.report.bands if band.outcomes]
-    wrong = sum(not band.agrees for band in known)
-    now = f"{wrong} of {len(known)} bands differ" if known else "no outcome yet"
+def _outcomes(facts: PackFacts) -> Watch:
+    overall = facts.monitoring.outcomes
+    states = [one.state for one in (*facts.monitoring.by_segment, *facts.monitoring.by_month)]
+    states += [] if overall is None else [overall.state]
+    alarm = any(state in ("watch", "act") for state in states) if overall is not None and overall.outcomes else None
     action = "Find the cause, refit on newer data, and compare the new version in shadow."
+    threshold = "outside the range of chance: 5% to watch, 0.1% to act"
     return Watch(
-        "Calibration",
-        now,
-        "a band's interval excludes the expected rate",
-        "monthly",
-        action,
-        wrong > 0 if known else None,
+        "Outcomes against expectation", facts.monitoring.outcomes_sentence, threshold, "monthly", action, alarm
     )
 
 
-def _shares(facts: PackFacts) -> Watch:
-    """Compare the shares of the segments with those that the version assumes."""
-    own = {segment.name: segment.counts.arrivals - segment.imported for segment in facts.status.segments}
-    total = sum(own.values())
-    threshold = f"a share differs by {100 * SHARE_POINTS:.0f} points"
-    action = "Create a version with the new shares."
-    if total < ENOUGH or len(own) < 2:
-        return Watch("Shares of segments", f"fewer than {ENOUGH} decisions", threshold, "quarterly", action, None)
-    moved = {segment.name: own[segment.name] / total - segment.rule.share for segment in facts.status.segments}
-    name = max(moved, key=lambda each: abs(moved[each]))
-    now = f"{name}: {percent(own[name] / total)}, assumed {percent(own[name] / total - moved[name])}"
-    return Watch("Shares of segments", now, threshold, "quarterly", action, abs(moved[name]) > SHARE_POINTS)
+def _population(facts: PackFacts) -> list[Watch]:
+    """Watch segments, features and offers of the applicants."""
+    action = "Create a version with the new shares, or refit on newer data."
+    threshold = f"stability index above {SOME:g} (watch) or {MUCH:g} (act), beyond chance"
+    if not facts.monitoring.population:
+        sentence = facts.monitoring.population_sentence
+        return [Watch("Population", sentence, threshold, "monthly", action, None)]
+    watches = []
+    for kind, what in KINDS_OF_DRIFT.items():
+        drifts = [one for one in facts.monitoring.population if one.kind == kind]
+        if not drifts:
+            continue
+        most = max(drifts, key=lambda one: (one.state != "ok", one.index))
+        where = f"{most.name}: " if len(drifts) > 1 else ""
+        now = f"{where}index {most.index:.2f}. {most.sentence}"
+        watches.append(Watch(what, now, threshold, "monthly", action, any(one.state != "ok" for one in drifts)))
+    return watches
+
+
+def _acceptance(facts: PackFacts) -> Watch:
+    found = facts.monitoring.acceptance
+    threshold = (
+        f"{100 * SMALL:.0f} points (watch) or {100 * LARGE:.0f} points (act) from the expected rate, beyond chance"
+    )
+    action = "See on the monitoring page whether the mix, limits or people cause it."
+    alarm = None if found.state == "no_data" else found.state != "ok"
+    return Watch("Acceptance rate", found.sentence, threshold, "monthly", action, alarm)
 
 
 def _volume(facts: PackFacts) -> Watch:
@@ -105,36 +134,6 @@ def _volume(facts: PackFacts) -> Watch:
     yearly = facts.decided / facts.days * YEAR
     now = f"about {yearly:,.0f}, assumed {assumed:,.10g}"
     return Watch("Applicants per year", now, threshold, "quarterly", action, not 1 / VOLUME < yearly / assumed < VOLUME)
-
-
-def _drift(facts: PackFacts) -> list[Watch]:
-    """Watch the features and the offers of applicants."""
-    watches = [
-        Watch(
-            f"Drift of {one.feature}",
-            f"index {one.index:.2f} ({one.change})",
-            f"index above {SOME_DRIFT:g} (look) or {MUCH_DRIFT:g} (act)",
-            "monthly",
-            "Compare calibration for the new values, and refit.",
-            one.change == "much",
-        )
-        for one in facts.report.drift[:8]
-    ]
-    if facts.specification.objective.offers is not None:
-        drifting = [text for text in facts.view.warnings if "offers" in text]
-        now = counted(len(drifting), "warning") if facts.decided else "no decision yet"
-        action = "Create a version with the offers that arrive now."
-        watches.append(
-            Watch(
-                "Amounts and prices",
-                now,
-                "a segment's offers changed",
-                "monthly",
-                action,
-                bool(drifting) if facts.decided else None,
-            )
-        )
-    return watches
 
 
 def _groups(facts: PackFacts) -> list[Watch]:

@@ -16,7 +16,7 @@ from lenience.dashboard.documentation.limitations import limitations, limitation
 from lenience.dashboard.documentation.method import method_chapter
 from lenience.dashboard.documentation.monitoring import monitoring_chapter, watch_list
 from lenience.dashboard.documentation.purpose import purpose_chapter
-from lenience.dashboard.documentation.validation import validation_chapter
+from lenience.dashboard.documentation.validation import proof_sentence, validation_chapter
 from lenience.reports.document import Document
 
 CHAPTERS = (
@@ -48,11 +48,9 @@ def documentation_pack(facts: PackFacts) -> Document:
 
 def _summary(facts: PackFacts) -> str:
     """Say in a few sentences what a reader must know first."""
-    proved = sum(segment.proved for segment in facts.view.segments)
     alarms = sum(bool(one.alarm) for one in watch_list(facts))
     by_features = facts.specification.feature_spec is not None
-    segments = counted(len(facts.view.segments), "segment")
-    parts = [f"The policy has {segments}; every decision is proved optimal in {proved:,} of them."]
+    parts = [proof_sentence(facts)]
     if by_features:
         parts = ["The policy decides by the applicant's features."]
     parts.append(facts.report.calibration if facts.report.outcomes else "No outcome of its own decisions is known yet.")
@@ -74,7 +72,7 @@ def _cards(facts: PackFacts) -> list[tuple[str, str]]:
     if facts.decided:
         cards.insert(1, (percent(accepted / facts.decided), "accepted"))
     if facts.specification.feature_spec is None:
-        cards.append((f"{sum(segment.proved for segment in segments):,} of {len(segments):,}", "segments proved"))
+        cards.append((f"{sum(segment.proved for segment in segments):,} of {len(segments):,}", "segments fully proved"))
     if facts.profit is not None and facts.profit.total.outcomes:
         cards.append((facts.profit.money.format(facts.profit.total.realised), "earned by known outcomes"))
     return cards

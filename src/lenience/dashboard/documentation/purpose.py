@@ -12,6 +12,7 @@ NOT_SERVED = "not recorded yet: the service records who creates a version"
 STATES = {
     "draft": "It is a draft and decides nothing.",
     "shadow": "It runs in shadow: it decides every applicant too, without effect.",
+    "rollout": "It is rolled out: it decides a share of the applicants.",
     "active": "It is active and decides applicants now.",
     "retired": "It is retired and decides nothing any more.",
 }

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lenience.core.formatting import counted, even_percent, percent, plural
 from lenience.dashboard.documentation.backtests import BacktestFacts
 from lenience.dashboard.documentation.data import MOST, largest
@@ -24,23 +26,32 @@ from lenience.reports.document import (
 )
 from lenience.reports.views import ReportTable, TableCell
 from lenience.service.domain.answers import SegmentView
+from lenience.service.domain.expected_outcomes import ExpectedOutcomes
+from lenience.service.domain.exposure_tables import EstimatedTable
+from lenience.service.domain.late_offer_tables import EstimatedLateOfferTable
 from lenience.service.domain.offer_tables import PromptOfferTable
 
-MOST_PERIODS = 24  # in the figure
-MANY_PENDING = 0.2  # share of past acceptances
+MOST_GROUPS = 24  # months or segments in a figure and its table
+WORDS = {"ok": "as expected", "watch": "watch", "act": "act", "no_data": "too few"}
+VERDICTS = {"right": "right", "wrong": "wrong", "open": "cannot be told", "unknown": "nothing is known"}
 STATEMENTS = 6  # different statements of the solver that are quoted
 
 
 def validation_chapter(facts: PackFacts) -> Chapter:
     """Return the chapter."""
-    blocks = [*_certificate(facts), *_characteristics(facts), *_backtest(facts), *_calibration(facts), *_shadows(facts)]
-    blocks += _log(facts)
+    blocks = [
+        *_certificate(facts),
+        *_characteristics(facts),
+        *_backtest(facts),
+        *_calibration(facts),
+        *_rejections(facts),
+    ]
+    blocks += [*_shadows(facts), *_rollout(facts), *_log(facts)]
     return Chapter("Validation and back-test", "Is the model sound, and did it do what it promised?", blocks)
 
 
 def _certificate(facts: PackFacts) -> list[Block]:
     segments = facts.view.segments
-    proved = [segment for segment in segments if segment.proved]
     if facts.specification.feature_spec is not None:
         return [
             Heading("What is proved"),
@@ -51,19 +62,32 @@ def _certificate(facts: PackFacts) -> list[Block]:
             ),
         ]
     text = (
-        f"For {len(proved):,} of {counted(len(segments), 'segment')} the solver proved that every decision of the "
-        f"stored "
-        "table is optimal under the assumptions of chapter 3. The proofs include floating-point error."
+        f"{proof_sentence(facts)} The proofs hold under the assumptions of chapter 3 and include floating-point error."
     )
-    others = [segment.name for segment in segments if not segment.proved]
-    if others:
-        text += f" Not all decisions are proved in {_named(others)}; the statements below say how far they may be off."
     statements: dict[str, list[str]] = {}
     for segment in segments:
         statements.setdefault(_statement(facts, segment), []).append(segment.name)
     quoted = list(statements.items())[:STATEMENTS]
     points = [(f"{_named(names)}.", statement) for statement, names in quoted]
     return [Heading("What is proved"), Paragraph(text), Bullets(points)]
+
+
+def proof_sentence(facts: PackFacts) -> str:
+    """Say in how many segments every decision is proved, and what the others are."""
+    rules, segments = facts.status.version.rules, facts.view.segments
+    proved = [segment.name for segment in segments if segment.proved]
+    estimated = [
+        name for name, rule in rules.items() if isinstance(rule.table, EstimatedTable | EstimatedLateOfferTable)
+    ]
+    others = [segment.name for segment in segments if not segment.proved and segment.name not in estimated]
+    if len(proved) == len(segments):
+        return f"Every decision is proved optimal, in {counted(len(segments), 'segment')}."
+    parts = [f"Every decision is proved optimal in {len(proved):,} of {counted(len(segments), 'segment')}."]
+    if others:
+        parts.append(f"In {len(others):,} it is all but a few, where both choices are nearly as good.")
+    if estimated:
+        parts.append(f"In {len(estimated):,} limits are estimates with a stated error.")
+    return " ".join(parts)
 
 
 def _statement(facts: PackFacts, segment: SegmentView) -> str:
@@ -139,11 +163,6 @@ def _backtest(facts: PackFacts) -> list[Block]:
 def _tested(facts: PackFacts, tested: BacktestFacts) -> list[Block]:
     result, money = tested.result, facts.status.money
     assert result is not None
-    same = (
-        "This is the file that the version was fitted to."
-        if tested.same_file
-        else "The version was fitted to another file."
-    )
     change = result.new_value - result.past_value
     verb = "more" if change >= 0 else "less"
     rows: list[list[str | TableCell]] = [
@@ -181,12 +200,13 @@ def _tested(facts: PackFacts, tested: BacktestFacts) -> list[Block]:
     )
     missed = (total_past.successes - total_new.successes, total_past.failures - total_new.failures)
     blocks: list[Block] = [
+        Paragraph(_how_tested(tested)),
         Paragraph(
-            f"{total_past.accepted:,} past applicants since {tested.since} with a known outcome were decided again, "
-            f"starting "
-            f"from the {tested.known_before:,} outcomes that were known by then. {same} The policy would have accepted "
-            f"{total_new.accepted:,} of them, and earned {money.format(abs(change))} {verb}. It would have avoided "
-            f"{missed[1]:,} failures and missed {missed[0]:,} successes."
+            f"The policy would have accepted {total_new.accepted:,} of the {total_past.accepted:,} applicants, and "
+            f"earned "
+            f"{money.format(abs(change))} {verb} than the past decisions. It would have avoided {missed[1]:,} "
+            f"failures and "
+            f"missed {missed[0]:,} successes."
         ),
         Notice(
             "What this cannot show.",
@@ -194,13 +214,12 @@ def _tested(facts: PackFacts, tested: BacktestFacts) -> list[Block]:
             f"in the "
             "past. Their outcomes are unknown, so the back-test cannot say whom else the policy would have accepted.",
         ),
-        *_immature(facts),
         Figure(
             "What the applicants earned in total as the back-test proceeds: as decided in the past, and by the policy.",
             LineChart(
                 [
-                    LineSeries("as decided in the past", [p[0] for p in result.course], [p[1] for p in result.course]),
-                    LineSeries("by the policy", [p[0] for p in result.course], [p[2] for p in result.course]),
+                    LineSeries("past decisions", [p[0] for p in result.course], [p[1] for p in result.course]),
+                    LineSeries("the policy", [p[0] for p in result.course], [p[2] for p in result.course]),
                 ],
                 "Applicants",
                 f"Earned ({money.currency})" if money.currency else "Earned",
@@ -213,18 +232,17 @@ def _tested(facts: PackFacts, tested: BacktestFacts) -> list[Block]:
     return blocks
 
 
-def _immature(facts: PackFacts) -> list[Block]:
-    """Warn if many outcomes of the file were pending: known ones of recent applicants are then mostly failures."""
-    origin = facts.specification.origin or None
-    if origin is None or origin.pending <= MANY_PENDING * origin.accepted:
-        return []
-    text = (
-        f"{percent(origin.pending / origin.accepted)} of past acceptances were still open. Failures become known "
-        f"earlier "
-        "than successes, so the known outcomes of recent applicants look worse than the final ones. Both sides of the "
-        "comparison are affected alike."
-    )
-    return [Notice("Immature outcomes.", text)]
+def _how_tested(tested: BacktestFacts) -> str:
+    """Say which applicants were decided again, and from what."""
+    assert tested.result is not None
+    same = "the file that the version was fitted to" if tested.same_file else "another file than the version's own"
+    number = f"{tested.result.past.accepted:,} past applicants since {tested.since} with a known outcome"
+    text = f"{number} were decided again, from {tested.file}, {same}."
+    if tested.maturity:
+        text += f" Younger applicants are left out, because outcomes are final only after {tested.maturity:,.0f} days."
+    if tested.cold:
+        return f"{text} No outcome was final when the later half began, so the policy starts without evidence."
+    return f"{text} The policy starts from the {tested.known_before:,} outcomes that were known by then."
 
 
 def _calibration(facts: PackFacts) -> list[Block]:
@@ -274,50 +292,82 @@ def _calibration(facts: PackFacts) -> list[Block]:
 
 
 def _by_period(facts: PackFacts) -> list[Block]:
-    known = [vintage for vintage in facts.vintages if vintage.outcomes]
-    if len(known) < 2:
-        return []
-    shown = known[-MOST_PERIODS:]
-    low = min(min(vintage.interval.lower, vintage.expected) for vintage in shown)
+    """Compare expected with observed outcomes by the month of the decision, and by segment."""
+    blocks: list[Block] = [Paragraph(facts.monitoring.outcomes_sentence)]
+    for name, groups in (
+        ("month of the decision", facts.monitoring.by_month),
+        ("segment", facts.monitoring.by_segment),
+    ):
+        known = [one for one in groups if one.observed is not None and one.range is not None][-MOST_GROUPS:]
+        if len(known) < 2:
+            continue
+        rows: list[list[str | TableCell]] = [
+            [
+                one.name,
+                f"{one.outcomes:,}",
+                f"{one.unknown:,}",
+                even_percent(one.expected or 0.0),
+                even_percent(one.observed or 0.0),
+                "–" if one.range is None else f"{percent(one.range.lower, 0)} to {percent(one.range.upper, 0)}",
+                WORDS[one.state],
+            ]
+            for one in known
+        ]
+        header = (name.capitalize(), "Outcomes", "Not known yet", "Expected", "Observed", "Range of chance", "Result")
+        blocks += [
+            Figure(
+                f"Observed success rate of acceptances by {name} (dot). The bar is where chance alone leaves it if the "
+                "version's expectation is right; the tick is the expected rate.",
+                _outcome_chart(known),
+            ),
+            CaptionedTable(f"Expected and observed success by {name}", ReportTable(header, rows)),
+        ]
+    return blocks
+
+
+def _outcome_chart(groups: Sequence[ExpectedOutcomes]) -> IntervalChart:
+    rows = [
+        IntervalRow(
+            one.name,
+            one.observed or 0.0,
+            one.range.lower if one.range else 0.0,
+            one.range.upper if one.range else 1.0,
+            one.expected,
+            "" if one.state == "ok" else "reject",
+        )
+        for one in groups
+    ]
+    low = min(min(row.lower, row.mean) for row in rows)
     span = (max(0.0, int(low * 10) / 10), 1.0)
+    return IntervalChart(rows, percent_ticks(*span), span, "Success rate", mark_label="expected")
+
+
+def _rejections(facts: PackFacts) -> list[Block]:
+    """Say how many of the rejected would have succeeded, as far as that can be known."""
+    found = facts.rejections
+    if found is None or not found.segments:
+        return []
+    money = facts.status.money
     rows: list[list[str | TableCell]] = [
         [
-            vintage.period,
-            f"{vintage.accepted:,}",
-            f"{vintage.outcomes:,}",
-            even_percent(vintage.expected) if vintage.outcomes else "–",
-            even_percent(vintage.observed) if vintage.outcomes else "–",
-            f"{percent(vintage.interval.lower, 0)} to {percent(vintage.interval.upper, 0)}"
-            if vintage.outcomes
-            else "–",
+            one.segment,
+            f"{one.rejected:,}",
+            "–"
+            if one.verdict == "unknown"
+            else f"{percent(one.interval.lower, 0)} to {percent(one.interval.upper, 0)}",
+            "–" if one.break_even is None else percent(one.break_even),
+            VERDICTS[one.verdict],
+            "–" if one.verdict == "unknown" else money.format(-one.profit),
         ]
-        for vintage in facts.vintages
+        for one in found.segments
+        if one.rejected
     ]
-    header = ("Decided in", "Accepted", "Outcomes so far", "Expected", "Observed", "90% interval")
+    header = ("Segment", "Rejected", "Would have succeeded", "Break-even", "Rejecting was", "Saved by rejecting")
     return [
-        Figure(
-            "Expected and observed success rate of accepted applicants, by the period of their decision. Recent "
-            "periods have "
-            "few outcomes, and those that arrive early need not be typical.",
-            IntervalChart(
-                [
-                    IntervalRow(
-                        vintage.period,
-                        vintage.observed,
-                        vintage.interval.lower,
-                        vintage.interval.upper,
-                        vintage.expected,
-                        "" if vintage.interval.lower <= vintage.expected <= vintage.interval.upper else "reject",
-                    )
-                    for vintage in shown
-                ],
-                percent_ticks(*span),
-                span,
-                "Success rate",
-                mark_label="expected",
-            ),
-        ),
-        CaptionedTable("Calibration by period", ReportTable(header, rows)),
+        Heading("How good are the rejections?"),
+        Paragraph(found.statement),
+        CaptionedTable("Rejected applicants of the latest decisions", ReportTable(header, rows)),
+        Bullets([("Caution.", caution) for caution in found.cautions]),
     ]
 
 
@@ -339,6 +389,14 @@ def _shadows(facts: PackFacts) -> list[Block]:
         Heading("Challengers"),
         CaptionedTable("Shadow versions compared with the active one", ReportTable(header, rows)),
     ]
+
+
+def _rollout(facts: PackFacts) -> list[Block]:
+    one = facts.rollout
+    if one is None:
+        return []
+    text = f"Version {one.version} decides {one.percent:g}% of applicants since {one.since[:10]}. {one.sentence}"
+    return [Heading("Rollout"), Paragraph(text)]
 
 
 def _log(facts: PackFacts) -> list[Block]:

@@ -19,7 +19,7 @@ from lenience.core.data_origin import PolicyOrigin, digest_of_file
 from lenience.core.errors import InputError
 from lenience.dashboard.wizard import past_file
 from lenience.dashboard.wizard.backtest import Backtest, backtest, halved
-from lenience.dashboard.wizard.past_file import ColumnAnswers, UploadedPast
+from lenience.dashboard.wizard.past_file import UploadedPast
 from lenience.dashboard.wizard.upload_reader import save_upload
 from lenience.files.economics import FIELDS, Economics
 from lenience.history.origin import ALL_ACCEPTED, EMPTY
@@ -117,25 +117,24 @@ def _tested(
     facts: BacktestFacts, specification: PolicySpecification, origin: PolicyOrigin, table: Path
 ) -> BacktestFacts:
     cuts = tuple((feature.name, tuple(feature.edges)) for feature in specification.features if feature.edges)
-    answers = ColumnAnswers(recorded_columns(origin, same_file=facts.same_file), cuts)
-    past = past_file.read_past(table, answers)
+    columns = msgspec.structs.replace(recorded_columns(origin, same_file=facts.same_file), bands=cuts)
+    past = past_file.read_past(table, columns)
     immature = past.history.immaturity
-    if answers.columns.maturity is None and immature is not None and immature.maturity:
+    if columns.maturity is None and immature is not None and immature.maturity:
         # Failures become known earlier than successes: only applicants who are old enough are decided again.
-        columns = msgspec.structs.replace(answers.columns, maturity=immature.maturity)
-        answers = msgspec.structs.replace(answers, columns=columns)
-        past = past_file.read_past(table, answers)
-    known = past_file.known_outcomes(table, answers, past.history)
+        columns = msgspec.structs.replace(columns, maturity=immature.maturity)
+        past = past_file.read_past(table, columns)
+    known = past_file.known_outcomes(table, columns, past.history)
     objective = specification.objective
     offers = None
-    if answers.columns.economics is not None and objective.offers is not None:
-        offers = past_file.offers_of_rows(table, answers, [one.place for one in known])
+    if columns.economics is not None and objective.offers is not None:
+        offers = past_file.offers_of_rows(table, columns, [one.place for one in known])
         known = [one for one in known if one.place in offers]
     elif objective.offers is not None:
         offers = {one.place: objective.offers.offers_of(0)[0] for one in known}
     if not known:
         return msgspec.structs.replace(facts, trouble=NO_OUTCOMES)
-    wait = max(objective.label_delay, (answers.columns.maturity or 0.0) / DAYS)
+    wait = max(objective.label_delay, (columns.maturity or 0.0) / DAYS)
     earlier, later = halved(known, wait)
     cold = not earlier
     if cold:
@@ -143,14 +142,14 @@ def _tested(
     result = backtest(specification, _beliefs(past, origin.model, earlier), later, offers=offers)
     if not result.segments:
         return msgspec.structs.replace(facts, trouble=TOO_SLOW)
-    since, rejected = past_file.rejected_since(table, answers, past.history, later[0].years or 0.0)
+    since, rejected = past_file.rejected_since(table, columns, past.history, later[0].years or 0.0)
     return msgspec.structs.replace(
         facts,
         result=result,
         since=f"{since:%Y-%m-%d}",
         known_before=len(earlier),
         rejected=rejected,
-        maturity=answers.columns.maturity,
+        maturity=columns.maturity,
         cold=cold,
     )
 

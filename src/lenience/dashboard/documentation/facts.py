@@ -18,7 +18,7 @@ from lenience.dashboard.documentation.characteristics import StopCurve, stop_cur
 from lenience.dashboard.read_models.audits import FinishedAudit
 from lenience.dashboard.read_models.monitored_decisions import read_monitored_decisions
 from lenience.dashboard.read_models.policy_status import PolicyStatus, read_policy_status
-from lenience.dashboard.read_models.profits import PolicyProfit, ProfitCache
+from lenience.dashboard.read_models.profits import PolicyProfit, policy_profit
 from lenience.dashboard.read_models.prospects import Prospect, Prospects
 from lenience.service.domain.alerts import Alert
 from lenience.service.domain.answers import PolicyView
@@ -40,6 +40,7 @@ from lenience.service.storage.people import actor_names
 from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
 
+ACCEPTED = (schema.PENDING, schema.SUCCESS, schema.FAILURE, schema.EXPIRED)
 PROSPECT_SECONDS = 20.0  # for the values of all segments
 
 
@@ -115,8 +116,13 @@ class PackFacts(msgspec.Struct, frozen=True):
 
     @property
     def decided(self) -> int:
-        """The number of decisions that versions of the policy made."""
-        return sum(self.statuses.values())
+        """The number of applicants whom versions of the policy decided. One that was decided again counts once."""
+        return sum(count for status, count in self.statuses.items() if status != schema.REPLACED)
+
+    @property
+    def accepted(self) -> int:
+        """The number of them who are accepted."""
+        return sum(self.statuses.get(status, 0) for status in ACCEPTED)
 
     def name(self, actor: str | None) -> str:
         """Return the name of an actor of the log."""
@@ -181,7 +187,7 @@ def read_pack_facts(
             statuses=_statuses(connection, status),
             overrides=_overrides(connection, status),
             days=_days(connection, status),
-            profit=ProfitCache().of(connection, status),
+            profit=policy_profit(connection, status),
             audit=audit,
             checkpoint=None
             if checkpoint is None

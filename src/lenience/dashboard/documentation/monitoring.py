@@ -162,7 +162,7 @@ def _groups(facts: PackFacts) -> list[Watch]:
 
 def _expired(facts: PackFacts) -> Watch:
     expired = facts.statuses.get("expired", 0)
-    accepted = facts.decided - facts.statuses.get("rejected", 0) - facts.statuses.get("waiting", 0)
+    accepted = facts.accepted
     now = f"{expired:,} of {accepted:,} acceptances" if accepted else "no acceptance yet"
     threshold = f"more than {percent(EXPIRED, 0)} of acceptances"
     action = "Find out why outcomes are not reported."

@@ -64,7 +64,7 @@ def _summary(facts: PackFacts) -> str:
 
 def _cards(facts: PackFacts) -> list[tuple[str, str]]:
     segments = facts.view.segments
-    accepted = facts.decided - facts.statuses.get("rejected", 0) - facts.statuses.get("waiting", 0)
+    accepted = facts.accepted
     cards = [
         (f"{facts.decided:,}", "decisions"),
         (f"{facts.report.outcomes:,}", "known outcomes of the latest decisions"),

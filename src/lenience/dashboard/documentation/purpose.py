@@ -78,7 +78,7 @@ def _use(facts: PackFacts) -> str:
         return "No service uses it yet."
     if not facts.decided:
         return "No decision has been made yet."
-    accepted = facts.decided - facts.statuses.get("rejected", 0) - facts.statuses.get("waiting", 0)
+    accepted = facts.accepted
     text = (
         f"All versions together have made {counted(facts.decided, 'decision')}, of which {accepted:,} "
         f"{plural(accepted, 'is an acceptance', 'are acceptances')}."

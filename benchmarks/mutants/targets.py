@@ -400,6 +400,7 @@ TARGETS = (
     Target(DOMAIN + "feature_models.py", (FEATURE_DECISIONS,)),
     Target(DOMAIN + "feature_rule.py", (VERDICTS, FEATURE_DECISIONS)),
     Target(COMMANDS + "applicants.py", (FEATURE_DECISIONS,)),
+    Target(DOMAIN + "shadow_segments.py", ("tests/service/commands/test_shadows_across_kinds.py -k 'not postgresql'",)),
     Target(STORAGE + "expected_applicants.py", ("tests/service/storage/test_expected_applicants.py",)),
     Target(STORAGE + "relearning.py", ("tests/service/storage/test_relearning.py",)),
     Target(DOMAIN + "pooled_models.py", (POOLED,)),

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from lenience import Discounted, FeaturePolicy
+from lenience import Discounted, FeaturePolicy, Offers
 from lenience.dashboard.wizard import feature_plan
 from lenience.dashboard.wizard.answers import EVERYONE, Answers, FormError
+from lenience.files.economics import Economics
 from lenience.history.feature_fit import fit_features
 from new_policies import Browser, alert
 from serving import Served
@@ -90,6 +91,74 @@ def test_the_policy_is_that_of_the_command_line(
     assert (origin["rows"], origin["labels"]) == (fitted.origin.rows, fitted.origin.labels)
     assert origin["settings"] == fitted.origin.settings
     assert document["origin"] == origin
+
+
+def priced_rows() -> str:
+    """Return the file with the terms of each loan, and what it earns or loses in money."""
+    lines = [HEADING.strip() + ",lent,yearly,months,won,lost"]
+    for i, line in enumerate(rows().splitlines()):
+        lent, yearly, months = 1_000 * (1 + i % 4), 8 + i % 5, 12 * (1 + i % 2)
+        lines.append(f"{line},{lent},{yearly},{months},{lent * (0.2 + 0.01 * (i % 3))},{lent * 0.5}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("columns", "economics"),
+    [
+        (
+            {"priced": "gain_loss", "gain_column": "won", "loss_column": "lost"},
+            Economics(gain="won", loss="lost", currency="$"),
+        ),
+        (
+            {
+                "priced": "loan", "amount_column": "lent", "rate_column": "yearly", "term_column": "months",
+                "rate_unit": "percent", "term_unit": "months", "loss_given_default": "0.6",
+            },
+            Economics(
+                amount="lent", rate="yearly", term="months", rate_unit="percent", term_unit="months",
+                loss_given_default="0.6", currency="$",
+            ),
+        ),
+    ],
+    ids=["gains and losses", "loans"],
+)  # fmt: skip
+def test_gains_and_losses_of_the_file_are_those_of_the_command_line(
+    clerk: Browser, forms: Served, tmp_path: Path, columns: dict[str, str], economics: Economics
+) -> None:
+    sent = clerk.upload(priced_rows().encode())
+    shown = clerk.http.get(sent.headers["location"].replace("/new/columns", "/new/features"))
+    unused = {f"use:{name}": "" for name in ("pd", "lent", "yearly", "months", "won", "lost")}
+    name = f"priced-{columns['priced']}".replace("_", "-")
+    given = {
+        **clerk.answers(shown), **AIM, **unused, **columns, "currency": "$", "known": "file", "name": name,
+        "accepted_means": ["yes:yes", "no:no", "bad:withdrawn"],
+        "outcome_means": ["yes:paid", "no:default", "none:open"],
+    }  # fmt: skip
+    fitted_page = clerk.http.get("/new/fitted", params=given)
+    assert (fitted_page.status_code, "$" in fitted_page.text) == (200, True), alert(fitted_page)
+    made = clerk.post("/new/create", **given, state="active")
+    assert (made.status_code, made.headers["location"]) == (303, f"/policies/{name}?version=1")
+    file = tmp_path / "past.csv"
+    file.write_text("\n".join(line for line in priced_rows().splitlines() if "withdrawn" not in line) + "\n")
+    own = fit_features(
+        file, "status", "decision", Discounted(0.5, 0.99), "logistic", ["income"], ["purpose"], pending="open",
+        economics=economics, currency="$",
+    ).policy.to_rule()  # fmt: skip
+    with forms.client() as client:
+        served = client.download(name).to_rule()
+        decided = client.decide(name, features={"income": 70, "purpose": "car"}, offer={"amount": 2_000.0, "cost": 0.7})
+        offers = client.policy(name)["specification"]["objective"]["offers"]
+    assert offers["currency"] == "$"
+    assert served.state_hash() == own.state_hash()
+    same = own.decide({"income": 70, "purpose": "car"}, Offers.menu([2_000.0], [0.7]))
+    assert (decided["decision"] == "accept", decided["belief"]["n"]) == (same.accepted, same.n)
+    assert decided["expected_profit"] == pytest.approx(2_000 * (same.mean - 0.7))
+
+
+def test_gains_and_losses_need_their_columns(clerk: Browser, answers: dict[str, Any]) -> None:
+    assert "no gains and losses yet" in clerk.http.get("/new/fitted", params={**answers, "known": "file"}).text
+    half = {"known": "file", "priced": "gain_loss", "gain_column": "income"}
+    assert "the loss of a failure" in clerk.http.get("/new/fitted", params={**answers, **half}).text
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,19 @@ def random_decisions(seed: int, size: int = 60) -> list[ComparedDecision]:
     decisions = []
     for _ in range(size):
         active, shadow = (
-            Side(bool(rng.random() < 0.6), float(rng.uniform(0.3, 0.95)), float(rng.uniform(1, 40)), float(amount), 0.7)
+            Side(
+                bool(rng.random() < 0.6),
+                float(rng.uniform(0.3, 0.95)),
+                float(rng.uniform(1, 40)),
+                float(amount),
+                0.7,
+                str(rng.choice(["a", "b"])),
+            )
             for amount in rng.uniform(500, 5000, 2)
         )
         known = active.accepts and rng.random() < 0.7
         profit = float(rng.normal()) if known else None
-        decisions.append(ComparedDecision(str(rng.choice(["a", "b"])), active, shadow, profit))
+        decisions.append(ComparedDecision(active, shadow, profit))
     return decisions
 
 
@@ -50,7 +57,7 @@ def test_counts_sums_and_intervals_are_those_of_a_slow_computation() -> None:
             stake = abs(
                 (one.shadow.amount if one.shadow.accepts else 0) - (one.active.amount if one.active.accepts else 0)
             )
-            errors[one.segment] += stake * math.sqrt(mean * (1 - mean) / (n + 1))
+            errors[getattr(one, side).group] += stake * math.sqrt(mean * (1 - mean) / (n + 1))
         assert each.difference == pytest.approx(sum(gaps))
         assert each.shadow - each.active == pytest.approx(sum(gaps))
         variance = len(gaps) * statistics.variance(gaps) + sum(error**2 for error in errors.values())
@@ -64,7 +71,7 @@ def test_counts_sums_and_intervals_are_those_of_a_slow_computation() -> None:
 def loans(
     count: int, active: bool, shadow: bool, rates: tuple[float, float], profit: float | None, n: float = 400.0
 ) -> list[ComparedDecision]:
-    one = ComparedDecision("all", Side(active, rates[0], n, 1000, 0.7), Side(shadow, rates[1], n, 1000, 0.7), profit)
+    one = ComparedDecision(Side(active, rates[0], n, 1000, 0.7), Side(shadow, rates[1], n, 1000, 0.7), profit)
     return [one] * count
 
 

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import func, select
 
 from lenience.core.errors import InputError
-from lenience.core.formatting import amount
+from lenience.core.formatting import amount, percent
 from lenience.core.offers import describe_offers
 from lenience.core.protected_attributes import is_protected, protected_among
 from lenience.dashboard.figures.intervals import shrinkage_bar
@@ -56,6 +56,7 @@ from lenience.dashboard.wizard.objective_plan import (
     starting,
 )
 from lenience.dashboard.wizard.plan import read_column_answers, read_segments, untouched_score
+from lenience.history.feature_fit import FeatureFit
 from lenience.history.history import History
 from lenience.reports.timing_figures import timing_figures, weight_figures
 from lenience.service.domain import limits
@@ -353,8 +354,18 @@ def fitted_view(path: Path, answers: Answers) -> dict[str, Any]:
         specification = read_feature_specification(path, answers)
         fit = read_feature_fit(path, answers)
     except FormError as error:
-        return {"fit": None, "trouble": sentence(str(error)), "sent": ""}
-    return {"fit": fit, "trouble": "", "sent": example_request(specification)}
+        return {"fit": None, "trouble": sentence(str(error)), "sent": "", "stakes": None}
+    return {"fit": fit, "trouble": "", "sent": example_request(specification), "stakes": _stakes(fit)}
+
+
+def _stakes(fit: FeatureFit) -> dict[str, str] | None:
+    """Return what an applicant earns or loses on average, and the break-even; None without gains and losses."""
+    offers = fit.policy.objective.offers
+    if offers is None:
+        return None
+    mean, cost = offers.mean_amount, offers.mean_cost
+    gain, loss = offers.money.format(mean * (1.0 - cost)), offers.money.format(mean * cost)
+    return {"gain": gain, "loss": loss, "cost": percent(cost)}
 
 
 def describe_unit(answers: Answers) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from lenience.service.commands.rollout_assignment import Assignment
 from lenience.service.domain.events import Decided, read
 from lenience.service.domain.problems import Conflict, unknown_decision
 from lenience.service.domain.receipts import CommandAnswer, Sender
+from lenience.service.domain.shadow_segments import segments_of
 from lenience.service.domain.state import DecisionState
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
@@ -26,6 +27,7 @@ class DecideAgain(Decide):
     waiting: str = ""
     _segment: str = ""
     _made: tuple[Offer, ...] = ()  # the offers of the earlier request
+    _named: str | None = None  # the segment that versions in shadow saw, if the request is by features
 
     @classmethod
     def of(cls, sender: Sender, waiting: str) -> DecideAgain:
@@ -59,6 +61,8 @@ class DecideAgain(Decide):
         first = read(row.body)
         self.policy = ledger.registry.name_of(ledger.connection, row.policy_id)
         self._segment, self._made = row.segment, first.offers if isinstance(first, Decided) else ()
+        shadows = segments_of(first.shadows) if isinstance(first, Decided) else {}
+        self._named = next(iter(shadows.values()), None)
         self.requests, self._now, self._ids = [DecisionRequest()], ledger.now, []
         self._place(ledger.load_policy(self.policy))
 
@@ -117,4 +121,4 @@ class DecideAgain(Decide):
         if row is None or not ledger.unerased([state]):
             return DecisionRequest(segment=self._segment)
         features = None if row.details is None else msgspec.json.decode(row.details)
-        return DecisionRequest(None if features else self._segment, row.reference, features)
+        return DecisionRequest(self._named if features else self._segment, row.reference, features)

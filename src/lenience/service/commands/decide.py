@@ -32,6 +32,8 @@ from lenience.service.domain.overall import UseChange
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
 from lenience.service.domain.rule import SegmentRule, Verdict, at_risk_after
+from lenience.service.domain.shadow_segments import Change, segment_in_shadow, segments_of
+from lenience.service.domain.specification import ONLY_SEGMENT
 from lenience.service.domain.state import ChainState, Personal
 from lenience.service.storage.command import store_answer
 from lenience.service.storage.expected_applicants import ExpectedApplicants
@@ -225,6 +227,8 @@ class Decide:
         self._check(ledger, version, chains)
         for one in dict.fromkeys(chains):
             count_open_loans(ledger, self.sender.actor, ledger.chains[one], record.live)
+            if record.mixes_kinds and ledger.chains[one].segment == ONLY_SEGMENT:
+                ledger.see_segments(record, ledger.chains[one], self.sender.actor)
         answers: dict[int, DecisionAnswer] = {}
         order = self._order(ledger, version, chains)
         features = [request.features for request in self.requests]
@@ -244,6 +248,11 @@ class Decide:
                 if receipt.digest is not None:
                     event = msgspec.structs.replace(event, receipt=receipt.digest)
             seq = ledger.append(chain, event)
+            if chain.shadow_segments is not None and event.shadows:
+                loss = 0.0 if event.offer is None else event.offer.loss
+                taken = int(event.decision == "accept")
+                counted = Change(int(event.again is None), taken, taken, loss=loss)
+                chain.shadow_segments.change(segments_of(event.shadows), counted)
             ledger.add_decision(event.id, chain.id, seq, event.version, event.decision, event.offer)
             if version.overall is not None and event.decision == "accept":
                 change = UseChange(1, 1, 0.0 if event.offer is None else event.offer.loss)
@@ -410,9 +419,28 @@ class Decide:
         if version.feature_model is not None:
             decided = applicants.decide(version, chain, place, identity)
             return None if decided is None else Shadow(version.number, *decided[0], None, decided[1])
-        if chain.segment not in version.rules or (version.rules[chain.segment].needs_offer and not choices):
+        if chain.segment not in version.rules:
+            return self._other_segment(version, chain, place, identity)
+        if version.rules[chain.segment].needs_offer and not choices:
             return None
         rule = version.rules[chain.segment]
         counts = counts_seen(ledger, record, version, chain)
         verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0, choices)
         return Shadow(version.number, *verdict, counts.borrowed)
+
+    def _other_segment(self, version: Version, chain: ChainState, place: int, identity: str) -> Shadow | None:
+        """Return what a version by segments would decide about an applicant who is decided by features.
+
+        Return None if the request does not say its segment, or if segments of the active version are other ones.
+        """
+        request, choices, known = self.requests[place], self._choices[place], chain.shadow_segments
+        if chain.segment != ONLY_SEGMENT or known is None:
+            return None
+        spec = version.specification
+        segment = segment_in_shadow(spec.features, version.rules, request.segment, request.features)
+        if segment is None or (version.rules[segment].needs_offer and not choices):
+            return None
+        rule, counts = version.rules[segment], known.seen(version.number, segment, version.model)
+        verdict = rule.decide(counts, draw(chain.head, identity) if rule.exploration_floor > 0 else 1.0, choices)
+        seen = known.counts(version.number, segment)
+        return Shadow(version.number, *verdict, counts.borrowed, None, segment, seen)

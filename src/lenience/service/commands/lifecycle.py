@@ -24,6 +24,7 @@ from lenience.service.commands.rollout import (
     check_same_limits,
     describes_rollout,
     rollout_warnings,
+    shadow_warnings,
 )
 from lenience.service.commands.solve_process import solve_cancellable
 from lenience.service.commands.solve_progress import SolveProgress
@@ -360,6 +361,8 @@ class ChangeState:
             warnings += _dropped(ledger, record, list(tables))
         if target == "rollout":
             warnings += rollout_warnings(record, version)
+        if target == "shadow":
+            warnings += shadow_warnings(record, version)
         if target != "retired":
             warnings += drift_warnings(ledger.connection, version.rules, record.segments)
         percent = self.percent if target == "rollout" else None

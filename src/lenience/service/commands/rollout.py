@@ -75,23 +75,23 @@ def check_same_limits(record: PolicyRecord, version: Version) -> None:
         )
 
 
+def shadow_warnings(record: PolicyRecord, version: Version) -> list[str]:
+    """Return a warning if a version in shadow needs more of a request than the active one does."""
+    more = [] if record.active is None else _more_needed(record.active, version)
+    if not more:
+        return []
+    return [
+        f"Version {version.number} also needs {' and '.join(more)}. Applicants whose requests do not have them are "
+        "decided as usual and are not compared."
+    ]
+
+
 def rollout_warnings(record: PolicyRecord, version: Version) -> list[str]:
     """Return a warning if the version needs more of a request than the active one does."""
     active = record.active
     if active is None:
         return []
-    more = []
-    known = {column.name for column in active.feature_model.encoding.columns} if active.feature_model else set()
-    known |= {feature.name for feature in active.specification.features}
-    needed = [column.name for column in version.feature_model.encoding.columns] if version.feature_model else []
-    needed += [feature.name for feature in version.specification.features]
-    new = [name for name in needed if name not in known]
-    if new:
-        more.append(f"the features {', '.join(new)}")
-    if any(rule.needs_offer for rule in version.rules.values()) and active.specification.objective.offers is None:
-        more.append("an offer")
-    if not needed and active.feature_model is not None and version.specification.segments:
-        more.append("a segment")
+    more, needed = _more_needed(active, version), _needed(version)
     warnings = []
     if more:
         warnings.append(
@@ -106,6 +106,25 @@ def rollout_warnings(record: PolicyRecord, version: Version) -> list[str]:
             f"{shown}."
         )
     return warnings
+
+
+def _needed(version: Version) -> list[str]:
+    """Return the names of the features that a version needs."""
+    columns = version.feature_model.encoding.columns if version.feature_model else ()
+    return [*(column.name for column in columns), *(feature.name for feature in version.specification.features)]
+
+
+def _more_needed(active: Version, version: Version) -> list[str]:
+    """Return what a version needs of a request and the active one does not."""
+    known, needed, more = _needed(active), _needed(version), []
+    new = [name for name in needed if name not in known]
+    if new:
+        more.append(f"the features {', '.join(new)}")
+    if any(rule.needs_offer for rule in version.rules.values()) and active.specification.objective.offers is None:
+        more.append("an offer")
+    if not needed and active.feature_model is not None and version.specification.segments:
+        more.append("a segment")
+    return more
 
 
 def describes_rollout(record: PolicyRecord, number: int, state: State) -> bool:

@@ -27,6 +27,7 @@ from lenience.service.domain.events import (
 from lenience.service.domain.problems import BadRequest, Conflict
 from lenience.service.domain.receipts import Receipt, Sender
 from lenience.service.domain.rule import Counts, at_risk_after
+from lenience.service.domain.shadow_segments import Change
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
@@ -143,6 +144,8 @@ class Transition:
             return
         state = self.state
         chain.counts = self.counts_after(chain.counts)
+        change = Change(0, self.accepted, self.pending, self.successes, self.failures, state.loss)
+        ledger.count_shadow_segments(chain, state.seq, change)
         if self.pending < 0 and chain.open_loans is not None:
             chain.open_loans.settle(state.seq)
         state.status = self.status

@@ -426,6 +426,7 @@ class ShadowView(msgspec.Struct, frozen=True):
     probability: float
     offer: OfferAnswer | None
     expected_profit: float | None
+    segment: str | None = None  # under the shadow version, if the decision is by features and the shadow by segments
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from lenience.core.offers import Offer
 from lenience.service.domain.feature_models import Applicant
 from lenience.service.domain.overall import OverallUse, UseChange
 from lenience.service.domain.pooled_models import Borrowed
+from lenience.service.domain.segment_counts import SegmentCounts
 
 Choice: TypeAlias = Literal["accept", "reject"]
 # wait: only a limit stands in the way; refer: a person decides
@@ -39,6 +40,8 @@ class Shadow(msgspec.Struct, frozen=True, array_like=True):
     label_value: Bounds | None = None
     borrowed: Borrowed | None = None  # under the model of the shadow version
     applicant: Applicant | None = None  # under the model of the shadow version, if it decides by features
+    segment: str | None = None  # under the shadow version, if it decides by segments and the decision is by features
+    counts: SegmentCounts | None = None  # of that segment, as the shadow version saw them
 
 
 class Rank(msgspec.Struct, frozen=True):
@@ -135,6 +138,15 @@ class Imported(_Event, frozen=True, tag="imported", kw_only=True, gc=False):
     offer: Offer | None = None
     at_risk: float | None = None
     personal: str | None = None
+
+
+class SegmentsSeen(_Event, frozen=True, tag="segments_seen", kw_only=True):
+    """How versions by segments in shadow see the segments' own chains: name, length and counts of those that changed.
+
+    It is in the chain of the decisions by features.
+    """
+
+    chains: tuple[tuple[str, int, SegmentCounts], ...]
 
 
 class OpenLoansCounted(_Event, frozen=True, tag="open_loans", kw_only=True):
@@ -346,6 +358,7 @@ Event: TypeAlias = (
     Decided
     | Imported
     | OpenLoansCounted
+    | SegmentsSeen
     | Observed
     | StatusReported
     | Repeated

@@ -167,7 +167,7 @@ class PooledModel:
     def borrowed(self, state: PooledState, segment: str) -> Borrowed:
         """Return what a segment borrows. The model is fitted once for each state."""
         last = self._last
-        if last is None or last[0] is not state:
+        if last is None or (last[0] is not state and last[0] != state):
             last = self._last = (state, self._fit(state))
         return last[1][self._place[segment]]
 

@@ -29,19 +29,22 @@ ShadowVerdict: TypeAlias = Literal["too_early", "same", "better", "worse", "uncl
 
 
 class Side(NamedTuple):
-    """What one version made of an applicant: whether it accepts, its estimate, and the offer."""
+    """What one version made of an applicant: whether it accepts, its estimate, and the offer.
+
+    ``group`` says whose estimates share their error: the applicants of one segment under this version.
+    """
 
     accepts: bool
     mean: float
     n: float
     amount: float
     cost: float
+    group: str = ""
 
 
 class ComparedDecision(NamedTuple):
     """An applicant whom both versions decided. ``profit`` is what the outcome has earned, None if it is not known."""
 
-    segment: str
     active: Side
     shadow: Side
     profit: float | None
@@ -74,7 +77,8 @@ class ShadowComparison(msgspec.Struct, frozen=True):
     """A shadow version compared with the active one, over the latest decisions that both made.
 
     Profits are in the currency of the offers, or in units of gain + loss if it is null. Intervals have a probability of
-    90%.
+    90%. ``not_compared`` applicants are left out, because their requests do not have what the shadow version needs:
+    a segment, a feature or an offer.
     """
 
     version: int
@@ -83,6 +87,7 @@ class ShadowComparison(msgspec.Struct, frozen=True):
     active_model: str
     currency: str | None
     decisions: int
+    not_compared: int
     both_accept: int
     both_reject: int
     only_active: int
@@ -97,7 +102,11 @@ class ShadowComparison(msgspec.Struct, frozen=True):
 
 
 def compare_versions(
-    decisions: Sequence[ComparedDecision], versions: tuple[int, int], models: tuple[str, str], money: Money
+    decisions: Sequence[ComparedDecision],
+    versions: tuple[int, int],
+    models: tuple[str, str],
+    money: Money,
+    not_compared: int = 0,
 ) -> ShadowComparison:
     """Compare a shadow version with the active one.
 
@@ -111,12 +120,14 @@ def compare_versions(
         The types of their models.
     money : Money
         How to show profits.
+    not_compared : int
+        How many applicants the active version decided meanwhile and the shadow version could not.
 
     Examples
     --------
     >>> def loan(good):
     ...     shadow = Side(good, 0.75, 20, 1, 0.7)
-    ...     return ComparedDecision("all", Side(True, 0.8, 20, 1, 0.7), shadow, 0.3 if good else -0.7)
+    ...     return ComparedDecision(Side(True, 0.8, 20, 1, 0.7), shadow, 0.3 if good else -0.7)
     >>> result = compare_versions([loan(i % 4 > 0) for i in range(80)], (1, 2), ("own", "logistic"), Money())
     >>> result.only_active, result.observed.outcomes, result.verdict
     (20, 20, 'better')
@@ -127,8 +138,8 @@ def compare_versions(
     only_shadow = sum(one.shadow.accepts and not one.active.accepts for one in decisions)
     observed = _observed(only_active)
     expected = [
-        _expected(decisions, active_number, [(one.active.mean, one.active.n) for one in decisions]),
-        _expected(decisions, shadow_number, [(one.shadow.mean, one.shadow.n) for one in decisions]),
+        _expected(decisions, active_number, [one.active for one in decisions]),
+        _expected(decisions, shadow_number, [one.shadow for one in decisions]),
     ]
     verdict = _verdict(decisions, expected, observed, only_shadow)
     known = [one.profit for one in agreed if one.profit is not None]
@@ -139,6 +150,7 @@ def compare_versions(
         active_model=models[0],
         currency=money.currency if money.known else None,
         decisions=len(decisions),
+        not_compared=not_compared,
         both_accept=len(agreed),
         both_reject=len(decisions) - len(agreed) - len(only_active) - only_shadow,
         only_active=len(only_active),
@@ -149,26 +161,24 @@ def compare_versions(
         agreed_profit=math.fsum(known),
         verdict=verdict,
         sentence=_sentence(verdict, versions, len(decisions), expected, observed, money),
-        unknown=_unknown(shadow_number, only_shadow, observed.pending),
+        unknown=_unknown(shadow_number, only_shadow, observed.pending, not_compared),
     )
 
 
-def _expected(
-    decisions: Sequence[ComparedDecision], number: int, estimates: Sequence[tuple[float, float]]
-) -> ExpectedDifference:
+def _expected(decisions: Sequence[ComparedDecision], number: int, estimates: Sequence[Side]) -> ExpectedDifference:
     """Return the expected profits of both versions by one version's estimates."""
-    active = [_profit(one.active, mean) for one, (mean, _) in zip(decisions, estimates, strict=True)]
-    shadow = [_profit(one.shadow, mean) for one, (mean, _) in zip(decisions, estimates, strict=True)]
+    active = [_profit(one.active, estimate.mean) for one, estimate in zip(decisions, estimates, strict=True)]
+    shadow = [_profit(one.shadow, estimate.mean) for one, estimate in zip(decisions, estimates, strict=True)]
     differences = [mine - theirs for mine, theirs in zip(shadow, active, strict=True)]
     total = math.fsum(differences)
     size = max(len(differences), 1)
     chance = math.fsum((each - total / size) ** 2 for each in differences) * size / max(size - 1, 1)
-    by_segment: dict[str, float] = {}
-    for one, (mean, n) in zip(decisions, estimates, strict=True):
+    by_group: dict[str, float] = {}
+    for one, (_, mean, n, _, _, group) in zip(decisions, estimates, strict=True):
         moved = abs(one.shadow.accepts * one.shadow.amount - one.active.accepts * one.active.amount)
         error = moved * math.sqrt(mean * (1.0 - mean) / (n + 1.0))
-        by_segment[one.segment] = by_segment.get(one.segment, 0.0) + error
-    half = NORMAL * math.sqrt(chance + math.fsum(error * error for error in by_segment.values()))
+        by_group[group] = by_group.get(group, 0.0) + error
+    half = NORMAL * math.sqrt(chance + math.fsum(error * error for error in by_group.values()))
     return ExpectedDifference(number, math.fsum(active), math.fsum(shadow), total, Bounds(total - half, total + half))
 
 
@@ -247,7 +257,7 @@ def _more(difference: float, money: Money) -> str:
     return f"{money.format(abs(difference))} {'more' if difference >= 0 else 'less'}"
 
 
-def _unknown(shadow: int, only_shadow: int, pending: int) -> str:
+def _unknown(shadow: int, only_shadow: int, pending: int, not_compared: int) -> str:
     """Say what cannot be known."""
     sentences = []
     if only_shadow:
@@ -259,5 +269,10 @@ def _unknown(shadow: int, only_shadow: int, pending: int) -> str:
         sentences.append(
             f"{counted(pending, 'outcome')} of those whom version {shadow} would reject "
             f"{'is' if pending == 1 else 'are'} not known yet."
+        )
+    if not_compared:
+        sentences.append(
+            f"{counted(not_compared, 'applicant')} {'is' if not_compared == 1 else 'are'} not compared: "
+            f"{'the request does' if not_compared == 1 else 'their requests do'} not have what version {shadow} needs."
         )
     return " ".join(sentences)

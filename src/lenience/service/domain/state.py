@@ -9,6 +9,7 @@ from lenience.service.domain.chain import commitment
 from lenience.service.domain.identity import random_hex
 from lenience.service.domain.open_loans import OpenLoans
 from lenience.service.domain.rule import Counts
+from lenience.service.domain.shadow_segments import ShadowSegments
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class ChainState:
     imported: int = 0  # past decisions that were imported
     open_loans: OpenLoans | None = None  # as they were counted last, if they count according to their age
     changed: bool = False
+    shadow_segments: ShadowSegments | None = None  # for versions by segments in shadow of one by features
 
 
 @dataclass(slots=True)

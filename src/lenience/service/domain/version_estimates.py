@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lenience.core.offers import Offer
-from lenience.service.domain.events import Decided
+from lenience.service.domain.events import Decided, Shadow
 from lenience.service.domain.offer_tables import OfferTable
 from lenience.service.domain.rule import FLOOR, FULL, LEARNING, Counts, SegmentRule
 from lenience.service.domain.statements import stated_counts
@@ -24,6 +24,7 @@ class VersionEstimate(NamedTuple):
     to_learn: bool  # accepted although not above the break-even
     offer: Offer | None
     limited: bool = False  # rejected, or waiting, only because a limit is reached
+    segment: str | None = None  # under this version, if it is not that of the version that decided
 
 
 def estimate_under(
@@ -50,6 +51,10 @@ def estimate_under(
     limited = not accepts and stated.rule in FULL
     if stated.applicant is not None:
         return VersionEstimate(stated.applicant.mean, stated.applicant.n, accepts, to_learn, stated.offer, limited)
+    if isinstance(stated, Shadow) and stated.segment is not None and stated.counts is not None:
+        counts = Counts(*stated.counts, borrowed=stated.borrowed)
+        mean, n = _believed(rules[stated.segment], counts)
+        return VersionEstimate(mean, n, accepts, to_learn, stated.offer, limited, stated.segment)
     if segment not in rules:
         return None
     counts = stated_counts(event)

@@ -44,6 +44,7 @@ from lenience.service.domain.problems import Damaged, NotFound
 from lenience.service.domain.receipts import receipt_digest
 from lenience.service.domain.rule import Counts
 from lenience.service.domain.signed_note import Checkpoint
+from lenience.service.domain.specification import ONLY_SEGMENT
 from lenience.service.domain.version_warnings import proved_segments
 from lenience.service.queries.audit_workers import (
     AuditWorkers,
@@ -69,6 +70,7 @@ from lenience.service.queries.recomputation import (
 )
 from lenience.service.queries.referral_recomputation import ReferralRecomputation
 from lenience.service.queries.rollout_recomputation import RolloutRecomputation
+from lenience.service.queries.shadow_recomputation import OwnChains
 from lenience.service.queries.totals_check import known_chains
 from lenience.service.storage import schema
 from lenience.service.storage.integrity import check_sqlite, count_rows, table_names
@@ -205,6 +207,7 @@ class PolicyAudit:
     models: ModelRecomputation
     rollouts: RolloutRecomputation
     referrals: ReferralRecomputation
+    own_chains: OwnChains
     tasks: list[tuple[SegmentTask, Callable[[], Any]]] = field(default_factory=list)
     monitored: Callable[[], Any] | None = None
 
@@ -229,6 +232,7 @@ class SegmentResult(NamedTuple):
     open_loans: str | None
     imported: dict[int, ImportedTally]
     not_recomputed: int  # decisions of a rollout whose reference was erased
+    shadow_segments: str | None = None  # counts for versions by segments in shadow of one by features
 
 
 class _Audit:
@@ -464,11 +468,14 @@ class _Audit:
         overall, models = OverallRecomputation(label, self.report), ModelRecomputation(label, self.report)
         rollouts, referrals = RolloutRecomputation(row.name, self.report), ReferralRecomputation(label, self.report)
         found = self._versions(row, own[0], overall, models, rollouts)
-        policy = PolicyAudit(row.id, row.name, own[0].id, *found, overall, models, rollouts, referrals)
+        own_chains = OwnChains(self.report)
+        policy = PolicyAudit(row.id, row.name, own[0].id, *found, overall, models, rollouts, referrals, own_chains)
         stored = {chain.segment: chain for chain in chains if chain.segment is not None}
         for name in sorted(policy.segments - stored.keys()):
             self.report(f"segment {name!r} of {label}", "it is in the log, but its chain is missing")
         shared = policy if policy.shares_state else None
+        if shared is not None and ONLY_SEGMENT in stored:
+            own_chains.read(self.connection, stored[ONLY_SEGMENT].id, f"segment {ONLY_SEGMENT!r} of {label}")
         for name, chain in sorted(stored.items()):
             if name not in policy.segments:
                 self.report(f"segment {name!r} of {label}", "no version of the policy has it")
@@ -504,7 +511,8 @@ class _Audit:
                 rows.setdefault(number, ImportedTally()).add(brought)
             imported = sum(brought.recorded for brought in result.imported.values())
             heads = (result.length, result.head, result.counts, policy.revision, imported, result.open_loans)
-            self._check_chain(task.chain, policy.name, task.segment, *heads)
+            self._check_chain(task.chain, policy.name, task.segment, *heads, result.shadow_segments)
+        policy.own_chains.finish()
         if policy.monitored is not None:
             head = policy.monitored()
             if head is not None:
@@ -541,6 +549,7 @@ class _Audit:
             models=shared.models if shared else ModelRecomputation(label, self.report),
             rollouts=rollouts,
             referrals=shared.referrals if shared else ReferralRecomputation(label, self.report),
+            own_chains=shared.own_chains if shared else None,
         )
         with self._reporting(where):
             recomputed.run(self.connection, task.chain, genesis(task.name, task.segment))
@@ -553,6 +562,7 @@ class _Audit:
             open_loans=encode_open_loans(recomputed.open_loans),
             imported=recomputed.imported,
             not_recomputed=0 if shared else rollouts.not_recomputed,
+            shadow_segments=recomputed.shadow_segments.encode(),
         )
 
     def _known_versions(self, task: SegmentTask) -> dict[int, Version]:
@@ -676,6 +686,7 @@ class _Audit:
         revision: int,
         imported: int = 0,
         open_loans: str | None = None,
+        shadow_segments: str | None = None,
     ) -> None:
         self.known_chains.add(identity)
         self.heads.append(Head(policy, segment, length, head))
@@ -692,6 +703,8 @@ class _Audit:
             self.report(where, describe_differences(Counts(*row[6:12]), counts, "in the table", "by the events"))
         if row.open_loans != open_loans:
             self.report(where, "what it holds about open loans differs from the log")
+        if row.shadow_segments != shadow_segments:
+            self.report(where, "the counts that it holds for versions in shadow differ from the log")
         if row.imported != imported:
             self.report(where, f"it has {row.imported} imported decisions in the table, {imported} by the events")
         if row.revision != revision:

@@ -361,6 +361,7 @@ class Queries:
                     shadow.probability,
                     offer_answer(shadow.offer),
                     shadow.expected_profit,
+                    shadow.segment,
                 )
                 for shadow in first.shadows
             ],

@@ -26,6 +26,7 @@ from lenience.service.domain.events import (
     OpenLoansCounted,
     Overridden,
     Repeated,
+    SegmentsSeen,
     StatusReported,
     decision_of,
     readable_event,
@@ -48,6 +49,7 @@ from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.overall_recomputation import Opening, OverallRecomputation
 from lenience.service.queries.referral_recomputation import ReferralRecomputation
 from lenience.service.queries.rollout_recomputation import RolloutRecomputation
+from lenience.service.queries.shadow_recomputation import OwnChains, ShadowSegmentsRecomputation
 from lenience.service.queries.totals_check import check_daily_totals, check_outcome_days
 from lenience.service.storage import schema
 from lenience.service.storage.daily_totals import CountedDecision, DailyTotals
@@ -191,6 +193,11 @@ class SegmentRecomputation:
     models: ModelRecomputation | None = None  # that learn from all segments
     rollouts: RolloutRecomputation | None = None  # of the policy's own chain
     referrals: ReferralRecomputation | None = None  # over all segments
+    own_chains: OwnChains | None = None
+    shadow_segments: ShadowSegmentsRecomputation = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shadow_segments = ShadowSegmentsRecomputation(self.report, self.versions)
 
     def run(self, connection: Connection, chain: int, start: str) -> None:
         """Recompute every event of the chain."""
@@ -207,6 +214,11 @@ class SegmentRecomputation:
             if self.models is not None and isinstance(event, Decided | Imported) and event.personal is not None:
                 self.models.add_personal(event.id, chain, seq)
             self._apply(seq, event, previous)
+            life = self.expected_decisions.get(decision or "")
+            loss = 0.0 if life is None else life.loss
+            self.shadow_segments.change(decision, before, self.counts, loss)
+            if self.own_chains is not None:
+                self.own_chains.check(self.segment, seq, self.counts)
             if self.models is not None and decision is not None:
                 self.models.add_segment_event(self.segment, seq, decision, before, self.counts)
                 is_pending = self._is_pending(decision)
@@ -217,8 +229,6 @@ class SegmentRecomputation:
             if self.overall is not None:
                 if isinstance(event, Imported):  # it uses no capacity of the policy, but may be open
                     before = replace(before, accepted=self.counts.accepted)
-                life = self.expected_decisions.get(decision or "")
-                loss = 0.0 if life is None else life.loss
                 self.overall.add_segment_event(self.segment, seq, decision, before, self.counts, loss)
                 for opening in self.overall.openings_at(self.segment, seq):
                     self._count_earlier(opening)
@@ -270,6 +280,9 @@ class SegmentRecomputation:
             return
         if isinstance(event, OpenLoansCounted):
             self._open_loans(where, seq, event)
+            return
+        if isinstance(event, SegmentsSeen):
+            self.shadow_segments.see(event)
             return
         if isinstance(event, Repeated):
             return
@@ -402,6 +415,7 @@ class SegmentRecomputation:
         if accepted:
             self._change_pending(1, life)
         self.expected_decisions[event.id] = life
+        self.shadow_segments.add(seq, event)
         if event.personal is not None:
             self._commit(seq, event.id, event.personal)
 
@@ -475,6 +489,9 @@ class SegmentRecomputation:
             version = self.versions(shadow.version)
             if version is not None and version.feature_model is not None:
                 continue  # recomputed with the policy's models
+            if version is not None and shadow.segment is not None:
+                self.shadow_segments.decide(where, event, shadow, version, previous)
+                continue
             if version is None or self.segment not in version.rules:
                 self.follows(where, f"its shadow version {shadow.version} does not exist for this segment")
                 continue
@@ -535,8 +552,10 @@ class SegmentRecomputation:
                 self.report(where, "no event commits to it, or it should have been erased")
             elif commitment(row.salt, row.reference, row.details) != digest:
                 self.report(where, "it differs from what the event commits to")
-            elif self.rollouts is not None:
-                self.rollouts.check_reference((chain, row.seq), row.reference)
+            else:
+                self.shadow_segments.check_features(where, row.seq, row.details)
+                if self.rollouts is not None:
+                    self.rollouts.check_reference((chain, row.seq), row.reference)
         for seq in sorted(unmatched)[:10]:
             self.report(f"personal data at event {seq} of {self.label}", "it is missing, but was not erased on request")
         if self.rollouts is not None:

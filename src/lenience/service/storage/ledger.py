@@ -19,6 +19,7 @@ from lenience.core.offers import Offer
 from lenience.service.domain.chain import link
 from lenience.service.domain.clock import iso_time, now
 from lenience.service.domain.events import (
+    Decided,
     Decision,
     Erased,
     Event,
@@ -27,6 +28,7 @@ from lenience.service.domain.events import (
     Monitored,
     Overridden,
     ReferralGround,
+    SegmentsSeen,
     StateChanged,
     UseChanged,
     decision_of,
@@ -39,6 +41,8 @@ from lenience.service.domain.open_loans import decode_open_loans, encode_open_lo
 from lenience.service.domain.overall import OverallUse, UseChange, month_of
 from lenience.service.domain.pooled_models import ModelLabel
 from lenience.service.domain.rule import Counts
+from lenience.service.domain.segment_counts import SegmentCounts
+from lenience.service.domain.shadow_segments import Change, OwnChain, ShadowSegments, segments_of
 from lenience.service.domain.state import ChainState, DecisionState, Personal
 from lenience.service.storage import schema
 from lenience.service.storage.daily_totals import CountedDecision, DailyTotals
@@ -73,7 +77,7 @@ Item = TypeVar("Item")
 AT_A_TIME = 10  # events that are read to find what all segments have used: usually the last one says it
 NO_VERSION = 0  # of an imported decision, which no version made
 _COUNTS = ("arrivals", "accepted", "pending", "successes", "failures", "at_risk")
-_CHAIN = ("revision", "length", "head", *_COUNTS, "imported", "open_loans")
+_CHAIN = ("revision", "length", "head", *_COUNTS, "imported", "open_loans", "shadow_segments")
 _CHANGED = ("status", "accepted", "reported", "outcome_at")
 _ANSWER = ("key", "request", "status", "answer")
 
@@ -97,6 +101,7 @@ class Ledger:
     expected: ExpectedCommands = field(default_factory=ExpectedCommands)
     _model_chains: set[int] = field(default_factory=set)  # policies' chains whose lengths are read with the locks
     _model_lengths: dict[int, int] = field(default_factory=dict)  # of these chains
+    _segments_seen: set[int] = field(default_factory=set)  # chains for which the segments' own chains were read
     _locked_models: set[int] = field(default_factory=set)  # policies whose models no other process can change
     _snapshots: list[tuple[Any, ...]] = field(default_factory=list)
     _inputs: dict[str, str] = field(default_factory=dict)  # features of the decisions of this transaction
@@ -195,7 +200,13 @@ class Ledger:
             place = (row[0], row[1], row[2], row[3], row[4], row[5])
             loans = decode_open_loans(row[13])
             self._locked_lengths[row[0]] = row[4]
-            self.chains[row[0]] = ChainState(*place, counts=Counts(*row[6:12]), imported=row[12], open_loans=loans)
+            self.chains[row[0]] = ChainState(
+                *place,
+                counts=Counts(*row[6:12]),
+                imported=row[12],
+                open_loans=loans,
+                shadow_segments=ShadowSegments.decode(row[15]),
+            )
 
     def _hold_decisions(self, rows: Sequence[Any]) -> None:
         for row in rows:
@@ -228,6 +239,38 @@ class Ledger:
         chain.changed = True
         self._events.append((chain.id, seq, text, head, decision_of(event)))
         return seq
+
+    def see_segments(self, record: PolicyRecord, chain: ChainState, actor: str) -> None:
+        """Log what has changed in the segments' own chains, once in a transaction.
+
+        Versions by segments in shadow of a decision by features count those chains too.
+        """
+        if chain.id in self._segments_seen:
+            return
+        self._segments_seen.add(chain.id)
+        if chain.shadow_segments is None:
+            chain.shadow_segments = ShadowSegments()
+        names = ("id", "segment", "length", *_COUNTS)
+        statements = self.store.statements.select(schema.chain, names, "policy_id", [record.id])
+        rows = [row for part in self.store.run(self.connection, statements) for row in part]
+        own = ((row[1], OwnChain(row[2], SegmentCounts(*row[3:]))) for row in rows if row[1] and row[0] != chain.id)
+        changed = chain.shadow_segments.read_chains(sorted(own))
+        if changed:
+            chains = tuple((name, length, counts) for name, (length, counts) in changed)
+            self.append(chain, SegmentsSeen(at=self.now, actor=actor, chains=chains))
+
+    def count_shadow_segments(self, chain: ChainState, decision: int, change: Change) -> None:
+        """Count an event about the decision at a place of a chain, for versions by segments in shadow."""
+        if chain.shadow_segments is None:
+            return
+        new = [text for of, seq, text, _, _ in self._events if (of, seq) == (chain.id, decision)]
+        if not new:
+            events = schema.event
+            query = select(events.c.body).where((events.c.chain_id == chain.id) & (events.c.seq == decision))
+            new = list(self.connection.execute(query).scalars())
+        event = read(new[0])
+        if isinstance(event, Decided):
+            chain.shadow_segments.change(segments_of(event.shadows), change)
 
     def open_decisions(self, chain: int) -> list[int]:
         """Return the times of the decisions of a locked chain that are pending, also those of this transaction."""
@@ -683,7 +726,9 @@ class Ledger:
                 *(chain.revision, chain.length, chain.head),
                 *(chain.counts.arrivals, chain.counts.accepted, chain.counts.pending),
                 *(chain.counts.successes, chain.counts.failures, chain.counts.at_risk, chain.imported),
-                *(encode_open_loans(chain.open_loans), chain.id),
+                encode_open_loans(chain.open_loans),
+                None if chain.shadow_segments is None else chain.shadow_segments.encode(),
+                chain.id,
             )
             for chain in self.chains.values()
             if chain.changed

@@ -140,9 +140,8 @@ class PolicyRecord:
         """Return the segment of a version that a request names, directly or by features."""
         spec = version.specification
         if version.feature_model is not None:
-            if segment not in (None, ONLY_SEGMENT) and self._all_by_features:
-                detail = f"the policy {self.name!r} decides by features and takes no segment"
-                raise BadRequest(detail, code="unknown_field", field="segment")
+            if segment not in (None, ONLY_SEGMENT):
+                self._check_named(segment)
             if features is None:
                 names = ", ".join(column.name for column in version.feature_model.encoding.columns)
                 detail = f"the policy {self.name!r} needs features: {names}"
@@ -174,10 +173,24 @@ class PolicyRecord:
             raise BadRequest.of(unknown)
         return segment
 
+    def _check_named(self, segment: str) -> None:
+        """Raise BadRequest if no other live version has a segment that is named next to features."""
+        named = [one for one in self.live if one.feature_model is None and one.specification.segments]
+        if not named:
+            detail = f"the policy {self.name!r} decides by features and takes no segment"
+            raise BadRequest(detail, code="unknown_field", field="segment")
+        names = list(dict.fromkeys(name for version in named for name in version.rules))
+        if segment not in names:
+            raise BadRequest.of(InputError("segment", segment, f"one of {_some(names)}", code="unknown_name"))
+
     @property
-    def _all_by_features(self) -> bool:
-        """Whether no version that decides needs a segment."""
-        return all(version is None or version.feature_model is not None for version in (self.active, self.rollout))
+    def mixes_kinds(self) -> bool:
+        """Whether live versions decide by segments and by features, next to each other."""
+        if not self.shadows and self.rollout is None:
+            return False
+        return bool(self.by_features) and any(
+            one.feature_model is None and ONLY_SEGMENT not in one.rules for one in self.live
+        )
 
     def choices(self, segment: str, offers: tuple[Offer, ...], version: Version | None = None) -> tuple[Offer, ...]:
         """Return the offers of a request, or raise BadRequest if a version needs an offer or the policy takes none."""

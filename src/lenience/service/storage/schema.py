@@ -89,6 +89,7 @@ chain = Table(
     Column("imported", BigInteger, nullable=False, server_default="0"),  # past decisions that were imported
     Column("open_loans", Text, nullable=True),  # as they were counted last, if they count according to their age
     Column("monitors", Integer, nullable=True),  # the policy whose monitored attributes the chain commits to
+    Column("shadow_segments", Text, nullable=True),  # counts for versions by segments in shadow of one by features
     UniqueConstraint("policy_id", "segment", name="chain_of_segment"),
 )
 Index("chain_of_monitored", chain.c.monitors, unique=True)

@@ -42,6 +42,9 @@ def describe_limits(policy: PolicyStatus) -> list[tuple[str, str]]:
     """Describe the limits over all segments of a policy, what is used of them, and what they cost."""
     limits, use, money = policy.version.overall, policy.use, policy.money
     rows = _fairness(policy.version.fairness)
+    forgetting = policy.version.specification.forgetting
+    if forgetting:
+        rows.append(("Forgetting", f"outcomes count half {forgetting.half_life_days:g} days after their decision"))
     if limits is None or use is None:
         return rows
     capacity, price = limits.capacity, policy.version.capacity

@@ -387,6 +387,7 @@ class Decide:
             overall=use,
             overall_at=None if own is None else own.length,
             open=(seen.open, seen.open_outcomes, seen.open_successes) if seen.open else None,
+            forgotten=(seen.forgotten_outcomes, seen.forgotten_successes) if seen.forgotten_outcomes else None,
             again=self._again,
             model_at=ledger.model_states(record).at if record.learning else None,
             borrowed=seen.borrowed,

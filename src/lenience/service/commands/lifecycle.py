@@ -35,6 +35,7 @@ from lenience.service.domain.chain import genesis, monitored_genesis
 from lenience.service.domain.events import PolicyCreated, Repeated, State, StateChanged, VersionCreated
 from lenience.service.domain.fair_version import FairnessBody, at_fair_cost, fairness_warnings, solve_fairness
 from lenience.service.domain.feature_models import first_state
+from lenience.service.domain.forgetting import forgetting_warnings
 from lenience.service.domain.overall import OverallUse
 from lenience.service.domain.problems import BadRequest, Conflict, NotFound
 from lenience.service.domain.protected import protected_decisions
@@ -152,6 +153,10 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
     loaded = {digest: load(tables[digest]) for digest in {segment.solved for segment in stored}}
     tables_by_segment = {segment.name: loaded[segment.solved] for segment in stored}
     warnings = version_warnings(specification, tables_by_segment) + fairness_warnings(fairness)
+    if specification.forgetting:
+        warnings += forgetting_warnings(
+            specification.forgetting, specification.objective.arrivals, specification.problems()
+        )
     if specification.capacity and price is None:
         warnings.append(
             "The capacity is kept, but it has no price: that needs an objective with arrivals and discount_rate. "

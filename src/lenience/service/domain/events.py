@@ -106,6 +106,7 @@ class Decided(_Event, frozen=True, tag="decision", kw_only=True, gc=False):
     overall: OverallUse | None = None  # what all segments had used, where limits over all of them matter
     overall_at: int | None = None  # the last event of the policy's chain before the decision
     open: tuple[int, float, float] | None = None  # open loans, and the outcomes and successes as which they count
+    forgotten: tuple[float, float] | None = None  # known outcomes and successes that do not count any more
     again: str | None = None  # the waiting decision of the same applicant that this one replaces
     model_at: int | None = None  # the event of the policy's chain whose model state the decision used
     borrowed: Borrowed | None = None  # evidence from other segments, by that state
@@ -159,6 +160,7 @@ class OpenLoansCounted(_Event, frozen=True, tag="open_loans", kw_only=True):
     number: int
     ages: str
     evidence: tuple[tuple[int, float, float], ...]
+    forgotten: tuple[tuple[int, float, float], ...] = ()  # the same of what each version that forgets has forgotten
 
 
 class Observed(_Event, frozen=True, tag="outcome", kw_only=True):

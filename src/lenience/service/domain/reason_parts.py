@@ -54,7 +54,7 @@ def evidence(rule: SegmentRule, counts: Counts) -> str:
             worth = max(rule.table.prior.n + counts.borrowed.outcomes, 0.0)
             before = f"evidence from other segments worth {counted_roughly(worth)}"
         before += f", from {_past(past)}" if past else ""
-        parts = [f"{counts.successes:,} of {known:,} succeeded"] if known else []
+        parts = [f"{counts.successes:,} of {known:,} succeeded{fading_words(counts)}"] if known else []
         parts += [open_words(counts)] if counts.open else []
         record = f"{', '.join(parts)}, plus {before}" if parts else before
         basis.evidence = f"the expected success rate is {percent(basis.rate)} ({record})"
@@ -72,7 +72,20 @@ def evidence_words(rule: SegmentRule, counts: Counts) -> str:
         words = f"{counted_roughly(known + past)} ({count(past)} of them from before the policy)"
     elif known + past:
         words = _past(past) if past else counted(known, "outcome")
+    words += fading_words(counts)
     return f"{words} and {open_words(counts)}" if counts.open else words
+
+
+def fading_words(counts: Counts) -> str:
+    """Return as how many outcomes the known ones count, if old ones count less.
+
+    >>> fading_words(Counts(successes=30, failures=10, forgotten_outcomes=16.4, forgotten_successes=12.0))
+    ', which count as 23.6 because old outcomes count less'
+    """
+    if not counts.forgotten_outcomes:
+        return ""
+    left = max(counts.successes + counts.failures - counts.forgotten_outcomes, 0.0)
+    return f", which count as {count(left)} because old outcomes count less"
 
 
 def open_words(counts: Counts) -> str:

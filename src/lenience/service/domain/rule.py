@@ -42,7 +42,9 @@ class Counts:
 
     ``at_risk`` is what the segment loses if all its pending outcomes fail, in money. It is 0 without offers. If open
     loans count according to their age, ``open`` of them count as ``open_outcomes``, of which ``open_successes`` are
-    successes. ``borrowed`` is what a segment borrows from the others, if the version's model pools them.
+    successes. ``borrowed`` is what a segment borrows from the others, if the version's model pools them. If old
+    outcomes count less, ``forgotten_outcomes`` of them do not count any more, of which ``forgotten_successes`` are
+    successes.
     """
 
     arrivals: int = 0
@@ -55,20 +57,26 @@ class Counts:
     open_outcomes: float = 0.0
     open_successes: float = 0.0
     borrowed: Borrowed | None = None
+    forgotten_outcomes: float = 0.0
+    forgotten_successes: float = 0.0
 
     @property
     def good(self) -> float:
-        """The successes, with those for which open loans count and those that are borrowed."""
+        """The successes that count, with those for which open loans count and those that are borrowed."""
         if self.borrowed is not None:
             return self.successes + self.borrowed.successes
-        return self.successes + self.open_successes if self.open else self.successes
+        known = max(self.successes - self.forgotten_successes, 0.0) if self.forgotten_outcomes else self.successes
+        return known + self.open_successes if self.open else known
 
     @property
     def bad(self) -> float:
-        """The failures, with those for which open loans count and those that are borrowed."""
+        """The failures that count, with those for which open loans count and those that are borrowed."""
         if self.borrowed is not None:
             return self.failures + self.borrowed.outcomes - self.borrowed.successes
-        return self.failures + self.open_outcomes - self.open_successes if self.open else self.failures
+        known: float = self.failures
+        if self.forgotten_outcomes:
+            known = max(known - (self.forgotten_outcomes - self.forgotten_successes), 0.0)
+        return known + self.open_outcomes - self.open_successes if self.open else known
 
 
 def with_borrowed(model: PooledModel | None, counts: Mapping[str, Counts]) -> dict[str, Counts]:

@@ -28,6 +28,7 @@ from lenience.service.domain import limits
 from lenience.service.domain.fair_version import FairnessLimit
 from lenience.service.domain.feature_cells import Feature, names_of
 from lenience.service.domain.feature_models import CalibratedModel, FeatureSpec, LogisticModel, ModelSpec
+from lenience.service.domain.forgetting import Forgetting
 from lenience.service.domain.monitored import AttributeName
 from lenience.service.domain.overall import Capacity, OverallLimits
 from lenience.service.domain.pooled_models import WEAKEST, CurveModel, PooledModel, SharedModel
@@ -207,8 +208,15 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         Annotated[Referral, Meta(description="Which applicants a person decides: the answer refer")] | UnsetType | None
     ) = UNSET
 
+    forgetting: (
+        Annotated[Forgetting, Meta(description="Outcomes of old decisions count less, for rates that change")]
+        | UnsetType
+        | None
+    ) = UNSET
+
     def __post_init__(self) -> None:
         self._check_timing()
+        self._check_forgetting()
         self._check_fairness()
         self._check_model()
         _check_limits(self.objective)
@@ -236,6 +244,21 @@ class PolicySpecification(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         for field, size, most in (("ages", ages, limits.AGES), ("alternatives", alternatives, limits.CURVES)):
             if size > most:
                 raise InputError(f"timing.{field}", size, f"at most {most:,} entries", code="too_large")
+
+    def _check_forgetting(self) -> None:
+        """Raise InputError for a kind of model or objective that cannot forget."""
+        if not self.forgetting:
+            return
+        if self.pools or self.feature_spec is not None:
+            name = str(self.model.__struct_config__.tag) if self.model else ""
+            raise InputError.because(
+                f"cannot be combined with the model {name!r}, which learns each outcome once",
+                "forgetting",
+                hint="Use the model own, or leave forgetting out.",
+                code="conflicting_fields",
+            )
+        if self.objective.horizon is not None:
+            raise InputError.because("needs an objective without a horizon", "forgetting", code="conflicting_fields")
 
     def _check_fairness(self) -> None:
         """Raise InputError for a fairness limit that this kind of policy cannot have."""

@@ -11,7 +11,8 @@ def stated_counts(event: Decided | Imported) -> Counts:
     counts = (event.arrivals, event.accepted, event.pending, event.successes, event.failures)
     opened = (event.open if isinstance(event, Decided) else None) or (0, 0.0, 0.0)
     borrowed = event.borrowed if isinstance(event, Decided) else None
-    return Counts(*counts, event.at_risk or 0.0, *opened, borrowed)
+    forgotten = (event.forgotten if isinstance(event, Decided) else None) or (0.0, 0.0)
+    return Counts(*counts, event.at_risk or 0.0, *opened, borrowed, *forgotten)
 
 
 def stated_verdict(event: Decided | Shadow) -> Verdict:

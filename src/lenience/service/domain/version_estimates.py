@@ -59,7 +59,15 @@ def estimate_under(
         return None
     counts = stated_counts(event)
     if stated is not event:  # open loans are counted under the version that decided
-        counts = replace(counts, borrowed=stated.borrowed, open=0, open_outcomes=0.0, open_successes=0.0)
+        counts = replace(
+            counts,
+            borrowed=stated.borrowed,
+            open=0,
+            open_outcomes=0.0,
+            open_successes=0.0,
+            forgotten_outcomes=0.0,
+            forgotten_successes=0.0,
+        )
     mean, n = _believed(rules[segment], counts)
     return VersionEstimate(mean, n, accepts, to_learn, stated.offer, limited)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from msgspec import UNSET
 from sqlalchemy import Connection, LargeBinary, cast, select
 from sqlalchemy.exc import DBAPIError
 
@@ -31,6 +32,7 @@ from lenience.service.domain.events import (
     decision_of,
     readable_event,
 )
+from lenience.service.domain.forgetting import forgotten
 from lenience.service.domain.imported_rows import count_imported
 from lenience.service.domain.open_loans import (
     OpenEvidence,
@@ -38,6 +40,7 @@ from lenience.service.domain.open_loans import (
     ages_digest,
     same,
     weigh,
+    with_forgotten,
     with_open_loans,
 )
 from lenience.service.domain.overall import OverallUse
@@ -184,6 +187,7 @@ class SegmentRecomputation:
     imported: dict[int, ImportedTally] = field(default_factory=dict)  # by the number of the import
     outcome_days: OutcomeDays = field(default_factory=OutcomeDays)
     open_loans: OpenLoans | None = None
+    known: Counter[tuple[int, bool]] = field(default_factory=Counter)  # outcomes, by the day of the decision
     open_since: Counter[int] = field(default_factory=Counter)  # pending decisions, by their time
     length: int = 0
     head: str = ""
@@ -360,6 +364,9 @@ class SegmentRecomputation:
         """Change the status of a decision to an outcome, which counts on the day of its event."""
         before = _counted(self.chain, life)
         self.outcome_days.change(at, before, before._replace(status=outcome))
+        if life.status in (schema.SUCCESS, schema.FAILURE):
+            self.known[life.at // DAY, life.status == schema.SUCCESS] -= 1
+        self.known[life.at // DAY, outcome == schema.SUCCESS] += 1
         life.status = outcome
 
     def _settle(self, life: ExpectedDecision) -> None:
@@ -388,9 +395,11 @@ class SegmentRecomputation:
             if version.feature_model is None:
                 chance = draw(previous, event.id) if rule.exploration_floor > 0 else 1.0
                 verdict = rule.decide(counts, chance, event.offers, use)
-            timed = bool(version.specification.timing)
-            if timed and (self.open_loans is None or not self.open_loans.is_current(event.at, [event.version])):
-                self.report(where, "the open loans of the segment were not counted on that day")
+            timed = [event.version] if version.specification.timing else []
+            fading = [event.version] if version.specification.forgetting else []
+            counted = self.open_loans is not None and self.open_loans.is_current(event.at, timed, fading)
+            if (timed or fading) and not counted:
+                self.report(where, "the open loans of the segment, or what is forgotten, were not counted on that day")
             if event.rank is not None and event.rule == CAPACITY and verdict.decision == "accept":
                 verdict = rule.without_capacity(verdict)
             if verdict != logged:
@@ -435,19 +444,39 @@ class SegmentRecomputation:
                 ages[max(event.at - at, 0) // DAY] += number
         if (event.number, event.ages) != (ages.total(), ages_digest(ages)):
             self.report(where, f"it counts {event.number} open loans, or other ages than the events before it give")
+        lost = self._forgotten(where, event)
         evidence = tuple(OpenEvidence(*one) for one in event.evidence)
         for stated in evidence:
             version = self.versions(stated.version)
             if version is None or self.segment not in version.rules or not version.specification.timing:
                 self.follows(where, f"its policy version {stated.version} has no timing curves for this segment")
                 continue
-            computed = weigh(version.rules[self.segment], version.specification.timing, self.counts, ages)
+            counts = with_forgotten(self.counts, lost.get(stated.version))
+            computed = weigh(version.rules[self.segment], version.specification.timing, counts, ages)
             if not same(stated, computed, event.number):
                 difference = describe_differences(
                     stated, OpenEvidence(stated.version, *computed), "in the log", f"by version {stated.version}"
                 )
                 self.report(where, f"what open loans count as: {difference}")
-        self.open_loans = OpenLoans(event.at, seq, event.number, evidence)
+        forgotten_now = tuple(lost.values()) if lost else UNSET
+        self.open_loans = OpenLoans(event.at, seq, event.number, evidence, forgotten=forgotten_now)
+
+    def _forgotten(self, where: str, event: OpenLoansCounted) -> dict[int, OpenEvidence]:
+        """Compute again what versions have forgotten, and return what the event states."""
+        lost = {one[0]: OpenEvidence(*one) for one in event.forgotten}
+        for stated in lost.values():
+            version = self.versions(stated.version)
+            if version is None or self.segment not in version.rules or not version.specification.forgetting:
+                self.follows(where, f"its policy version {stated.version} forgets nothing in this segment")
+                continue
+            half_life = version.specification.forgetting.half_life_days
+            computed = forgotten(self.known, event.at // DAY, half_life)
+            if not same(stated, computed, self.known.total()):
+                difference = describe_differences(
+                    stated, OpenEvidence(stated.version, *computed), "in the log", f"by version {stated.version}"
+                )
+                self.report(where, f"what is forgotten: {difference}")
+        return lost
 
     def _imported(self, where: str, seq: int, event: Imported) -> None:
         """Count a decision that was imported. No version made it, so there is nothing else to recompute."""
@@ -461,6 +490,8 @@ class SegmentRecomputation:
         life = ExpectedDecision(*first, *_terms(event.offer), event.source, event.reported, event.outcome_at)
         count_imported(self.counts, event)
         self.open_since[event.decided_at] += event.status == schema.PENDING
+        if event.status in (schema.SUCCESS, schema.FAILURE):
+            self.known[event.decided_at // DAY, event.status == schema.SUCCESS] += 1
         self.imported.setdefault(event.source, ImportedTally()).add_row(event)
         self.expected_decisions[event.id] = life
         if event.personal is not None:
@@ -477,7 +508,15 @@ class SegmentRecomputation:
             counts = replace(counts, borrowed=event.borrowed)  # the policy's chain is compared with it later
         if stated != counts:
             self.report(where, f"it has {_counts_text(stated)}, but the events before it give {_counts_text(counts)}")
-            self.counts = replace(stated, open=0, open_outcomes=0.0, open_successes=0.0, borrowed=None)
+            self.counts = replace(
+                stated,
+                open=0,
+                open_outcomes=0.0,
+                open_successes=0.0,
+                borrowed=None,
+                forgotten_outcomes=0.0,
+                forgotten_successes=0.0,
+            )
         return stated
 
     def _commit(self, seq: int, decision: str, personal: str) -> None:

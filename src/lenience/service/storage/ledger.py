@@ -6,18 +6,19 @@ one command after the other, and written once at the end, whatever the number of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from lenience.core.errors import InputError
 from lenience.core.offers import Offer
 from lenience.service.domain.chain import link
-from lenience.service.domain.clock import iso_time, now
+from lenience.service.domain.clock import DAY, iso_time, now
 from lenience.service.domain.events import (
     Decided,
     Decision,
@@ -284,6 +285,31 @@ class Ledger:
                 if state.status == schema.PENDING:
                     pending[state.id] = state.at
         return list(pending.values())
+
+    def known_outcomes(self, chain: int) -> Counter[tuple[int, bool]]:
+        """Return the number of known outcomes of a locked chain, by the day of the decision and whether they succeeded.
+
+        Those of this transaction count too.
+        """
+        table, outcomes = schema.decision, (schema.SUCCESS, schema.FAILURE)
+        changed = {state.id: state for state in self.decisions.values() if state.chain == chain and state.changed}
+        day = (table.c.at // DAY).label("day")
+        where = (table.c.chain_id == chain) & table.c.status.in_(outcomes)
+        query = select(day, table.c.status, func.count()).where(where).group_by(day, table.c.status)
+        known: Counter[tuple[int, bool]] = Counter()
+        for at, status, number in self.connection.execute(query):
+            known[int(at), status == schema.SUCCESS] += number
+        for some in _parts(list(changed)):
+            stored = select(day, table.c.status).where(where & table.c.id.in_(some))
+            for at, status in self.connection.execute(stored):
+                known[int(at), status == schema.SUCCESS] -= 1
+        for row in self._decisions:
+            if row[1] == chain and row[6] in outcomes and row[0] not in changed:
+                known[row[4] // DAY, row[6] == schema.SUCCESS] += 1
+        for state in changed.values():
+            if state.status in outcomes:
+                known[state.at // DAY, state.status == schema.SUCCESS] += 1
+        return known
 
     def unwritten(self, chain: int) -> Iterator[Event]:
         """Yield the events that commands of this transaction have appended to a chain."""

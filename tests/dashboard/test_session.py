@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
 import httpx
 import msgspec
 import pytest
+from click.testing import CliRunner, Result
 
 from lenience import ServiceError
+from lenience.cli.rollout import rollout
 from lenience.dashboard.session import PURPOSE, Session, new_session, read_session, sign_in
 from lenience.dashboard.signed_cookie import read_cookie, write_cookie
 from lenience.service.commands.keys import Keyring, create_key, revoke_key
@@ -76,6 +79,20 @@ def test_the_forms_of_a_rollout_and_of_a_review(without_keys: Served, visitor: h
         assert visitor.post("/policies/cases/rollout", data={**form, "percent_now": "0"}).status_code == 303
         comparison = client.rollout("cases")
         assert comparison is None
+        command = CliRunner()
+
+        def run(*options: str) -> Result:
+            return command.invoke(rollout, ["cases", "--url", without_keys.url, *options])
+
+        assert run("--percent", "40").exit_code == 0
+        shown = client.rollout("cases")
+        assert shown is not None
+        assert (json.loads(run("--json").stdout)["percent"], shown["sentence"] in run().stdout) == (40, True)
+        assert run("--percent", "400").exception is not None
+        assert run("--percent", "40", "--activate").exception is not None
+        assert "rolled back" in run("--percent", "0").stdout
+        assert run("--activate").exception is not None
+        assert run("--percent", "0").exit_code == 1
         page = visitor.get("/reviews").text
         assert all(each in page for each in made)
         review = {"token": token, "decision": "accept", "by": "reviewer", "back": "/reviews?order=worth"}

@@ -49,6 +49,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Operate": {
         "keys": "Create, list and revoke the API keys of a service.",
+        "rollout": "Roll a version out to a share of applicants, or compare it with the active one.",
         "monitor": "Say whether a running policy does what it expected.",
         "audit": "Recompute a service's log and check every decision.",
         "document": "Write the documentation pack of a policy: purpose, data, validation, limits, change log.",

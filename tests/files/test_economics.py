@@ -38,10 +38,15 @@ def test_a_rate_is_a_fraction_or_has_a_percent_sign(value: object, rate: float) 
     assert_loan(read_loan("rate", value), Offer.from_loan(1000, rate, 3))
 
 
-@pytest.mark.parametrize("value", ["12,5%", "high", True, math.inf, 0, "0%", -0.1, "1_0%", dt.date(2025, 1, 1)])
+@pytest.mark.parametrize("value", ["1,234.5%", "high", True, math.inf, 0, "0%", -0.1, "1_0%", dt.date(2025, 1, 1)])
 def test_other_rates_are_rejected(value: object) -> None:
     with rejected("rate", "invalid_value"):
         Economics(amount=1, rate="rate", term=3).read({"rate": ["0.1", value]})
+
+
+def test_a_column_of_rates_may_have_decimal_commas() -> None:
+    read = Economics(amount=1000, rate="rate", term=3).read({"rate": ["12,5%", "0,12"]}).gain
+    assert read.tolist() == pytest.approx([Offer.from_loan(1000, rate, 3).gain for rate in (0.125, 0.12)])
 
 
 def test_a_rate_of_12_needs_its_unit() -> None:
@@ -59,14 +64,27 @@ def test_a_rate_of_12_needs_its_unit() -> None:
 
 
 def test_errors_say_how_to_write_a_number() -> None:
-    for economics in (Economics(amount=1, rate="rate", term=1), Economics(amount=1, rate="0,125", term=1)):
-        with pytest.raises(InputError, match=r"Write 0\.125"):
-            economics.read({"rate": ["0,125"]})
-    for economics in (Economics(gain="gain", loss=1), Economics(gain="$5,000", loss=1)):
-        with pytest.raises(InputError, match="gain must be an amount of money above 0"):
-            economics.read({"gain": ["$5,000"]})
-    with pytest.raises(InputError, match="Leave the comma out"):
-        Economics(gain="gain", loss=1).read({"gain": ["5,000"]})
+    with pytest.raises(InputError, match=r"Write 0\.125"):
+        Economics(amount=1, rate="0,125", term=1).read({"rate": ["0,125"]})
+    with pytest.raises(InputError, match="gain must be an amount of money above 0"):
+        Economics(gain="$5,000", loss=1).read({"gain": ["$5,000"]})
+    with pytest.raises(InputError, match="Leave the comma out"):  # the other comma is a decimal comma
+        Economics(gain="gain", loss=1).read({"gain": ["5,000", "12,5"]})
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers", "said"),
+    [
+        (["$1,200.50", " 3,400", "USD 900", "5200"], [1200.5, 3400, 900, 5200], "commas separate thousands"),
+        (["1.200,50 €", "3400", "7,5"], [1200.5, 3400, 7.5], "decimal comma"),
+        (["1 200.50", "1\u00a0300", "1'400"], [1200.5, 1300, 1400], ""),
+    ],
+)
+def test_amounts_as_people_write_them(cells: list[str], numbers: list[float], said: str) -> None:
+    notes: list[str] = []
+    assert Economics(gain="won", loss=1).read({"won": cells}, notes=notes).gain.tolist() == numbers
+    assert said in " ".join(notes)
+    assert bool(notes) == bool(said)
 
 
 def test_a_funding_rate_may_be_0_and_a_loss_given_default_may_be_1() -> None:

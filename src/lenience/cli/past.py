@@ -21,6 +21,7 @@ from lenience.core.formatting import plural
 from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.protected_attributes import describe_consent
 from lenience.core.validation import real
+from lenience.files.value_guesses import guess_meaning
 from lenience.history.beliefs import MODELS
 from lenience.history.price_dependence import BAND
 from lenience.history.specification import check_segment_costs, segment_objectives
@@ -154,6 +155,7 @@ class PastOptions(NamedTuple):
     protected: tuple[str, ...] = ()  # attributes that decisions differ by
     objective: Discounted | Delayed | None = None  # of the whole population
     costs: dict[str, float] = {}  # noqa: RUF012  (of single segments)
+    to_type: tuple[str, ...] = ()  # options with which to give values a meaning
 
     def exposures(self, values: bool = False) -> list[Exposure]:
         """Return the limit on pending applicants of each segment; an empty list without a label delay."""
@@ -176,9 +178,7 @@ class PastOptions(NamedTuple):
 
     def described(self) -> str:
         """Describe what was read, and what to type if values have no meaning or outcomes are immature."""
-        return "\n".join(
-            [self.history.describe(), *_to_type(self.history), *_to_mature(self.history), *_to_divide(self.history)]
-        )
+        return "\n".join([self.history.describe(), *self.to_type, *_to_mature(self.history), *_to_divide(self.history)])
 
     def warning(self, accepts: Mapping[str, bool]) -> str | None:
         """Return warnings about the beliefs and the decisions based on them."""
@@ -367,7 +367,7 @@ def read_past_options(
         past = read_past(source, columns, connection, strict, sheet)
     history = past.history
     if not history.segments:
-        description = " ".join([history.describe(), *_to_type(history)])
+        description = " ".join([history.describe(), *_to_type(history, accepted, outcome_column)])
         raise InputError.because(
             f"must have rows that can be used; {source!r} has none: {description}",
             "source",
@@ -389,12 +389,14 @@ def read_past_options(
         )
     mix = _mix(source, columns, mix_columns, history, connection, sheet) if mix_columns else None
     monitored = _monitored(source, columns, monitor, history, connection, sheet) if monitor else []
+    to_type = tuple(_to_type(history, accepted, outcome_column))
     fitted = believe(past, model, prior)
     known = None if truths is None else _truths(Path(truths), history)
     if cost is None and economics is None:
         return PastOptions(
-            history, fitted, None, past.groups, known, [], mix=mix, monitored=monitored, protected=protected
-        )
+            history, fitted, None, past.groups, known, [], mix=mix, monitored=monitored, protected=protected,
+            to_type=to_type,
+        )  # fmt: skip
     whole = problem if economics is None else problem.with_offers(history.offers_of_all())
     check_segment_costs(costs, past.shares)
     offers = history.offers() if economics is not None else {}
@@ -414,7 +416,8 @@ def read_past_options(
     if late is not None:
         posted = late if whole.offers is None else late.with_offers(whole.offers)
     return PastOptions(
-        history, fitted, segments, past.groups, known, outset, late, arrivals, mix, monitored, protected, posted, costs
+        history, fitted, segments, past.groups, known, outset, late, arrivals, mix, monitored, protected, posted, costs,
+        to_type,
     )  # fmt: skip
 
 
@@ -525,17 +528,29 @@ def _to_divide(history: History) -> list[str]:
     return [f"Type {option}, so that applicants with other prices are other segments, or give --cost."]
 
 
-def _to_type(history: History) -> list[str]:
-    """Return the options with which to give values a meaning."""
+def _to_type(history: History, accepted: str | None, outcome: str) -> list[str]:
+    """Return the options with which to give values a meaning, with a guess where there is one."""
     lines = []
     for kind, words in history.unread.items():
         if not words:  # the values are empty, or the source is too large to look for them
             continue
-        first, *others = [shlex.quote(word) for word, _ in words]
-        options = [f"{option} {first}" for option in OPTIONS[kind]]
-        more = f", and the same for {', '.join(others)}" if others else ""
-        lines.append(f"Type {' or '.join(options)}{more}.")
+        column = outcome if kind == "outcome" else accepted or ""
+        guesses = {word: _guessed_option(kind, column, word) for word, _ in words}
+        if known := [f"{option} {shlex.quote(word)}" for word, option in guesses.items() if option]:
+            lines.append(f"If these values of {column} mean what their words say, type {' '.join(known)}.")
+        first, *others = [shlex.quote(word) for word, option in guesses.items() if not option] or [""]
+        if first:
+            options = [f"{option} {first}" for option in OPTIONS[kind]]
+            more = f", and the same for {', '.join(others)}" if others else ""
+            lines.append(f"Type {' or '.join(options)}{more}.")
     return lines
+
+
+def _guessed_option(kind: str, column: str, word: str) -> str:
+    """Return the option that a value probably needs; empty if it is unclear."""
+    meaning = guess_meaning("accepted" if kind == "accepted" else "outcome", column, word)
+    options = dict(zip(("yes", "no", "none"), OPTIONS[kind], strict=False))
+    return options.get(meaning, "")
 
 
 def _truths(path: Path, history: History) -> dict[str, float]:

@@ -10,13 +10,14 @@ value. There are two ways to describe a row:
 
 Conventions, the same wherever loans are read:
 
-- A **rate** is a fraction a year (0.12) or a text with a percent sign ("12%", "12.5 %"). If a column has a number of 1
-  or more without a percent sign, ``rate_unit`` must say whether it is a percent, because 12 may mean 12% or 1,200%.
-  The loss given default follows the same rule, except that it may be 1.
+- A **rate** is a fraction a year (0.12) or a text with a percent sign ("12%", "12.5 %", "12,5%"). If a column has a
+  number of 1 or more without a percent sign, ``rate_unit`` must say whether it is a percent, because 12 may mean 12%
+  or 1,200%. The loss given default follows the same rule, except that it may be 1.
 - A **term** is a number of years, or a text with its unit ("36 months", "3 years"). If a number without a unit may be
   in months, ``term_unit`` must say what it is.
-- An **amount** of money is a plain number. A currency sign in front of it is ignored. Commas are rejected, because they
-  may separate thousands or decimals.
+- An **amount** of money is a number, perhaps with a currency sign or code. If all commas of a column separate thousands
+  ("$1,200.50") or all are decimal commas ("1.200,50 €"), they are read so, and a note says it. Otherwise values with
+  commas are invalid.
 
 The engine that holds the rows computes gain and loss (:func:`with_economics`). :meth:`Economics.read` does the same for
 columns in memory, and raises an error that names the row if a value that is needed is missing or invalid.
@@ -51,6 +52,11 @@ LONGEST_YEARS, FEWEST_MONTHS = 30.0, 12.0  # a plain term above the one, or all 
 
 NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 SIGNS = "[$€£¥]"
+CURRENCY = r"([$€£¥]|[A-Za-z]{3})"  # beside an amount: a sign, or a code such as USD
+WITH_THOUSANDS = r"^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
+WITH_DECIMALS = r"^[-+]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+),[0-9]{1,2}$"
+DECIMAL_COMMA_RATE = r"^([-+]?[0-9]{1,2}),([0-9]{1,3})$"
+SPACED = r"^[-+]?[0-9]{1,3}([ '\x{a0}\x{202f}][0-9]{3})+([.,][0-9]*)?$"  # spaces or apostrophes between thousands
 BEGINS_AS_NUMBER = rf" *{SIGNS}? *[-+.]?[0-9]"  # such a text is a value that is not valid, rather than a column
 IN_MONTHS = r"^[0-9.]+ *m(o|os|on|onth|onths)?\.?$"
 IN_YEARS = r"^[0-9.]+ *y(r|rs|ear|ears)?\.?$"
@@ -371,7 +377,7 @@ def with_economics(
     names = table.columns if columns is None else columns
     given = {field: _column_or_number(table, field, value, names) for field, value in economics.given.items()}
     if "gain" in given:
-        numbers = {field: _money(backend, given[field], field) for field in GAIN_AND_LOSS}
+        numbers = {field: _money(backend, table, given[field], field, notes) for field in GAIN_AND_LOSS}
         read = table.mutate(**{NUMBERS[field]: number for field, number in numbers.items()})
         gain, loss = (read[NUMBERS[field]] for field in GAIN_AND_LOSS)
     else:
@@ -379,7 +385,7 @@ def with_economics(
         given.setdefault("funding_rate", 0.0)
         units = _column_units(backend, table, given, economics, notes)
         numbers = {field: _rate(backend, given[field], field, units.get(field)) for field in RATES}
-        numbers["amount"] = _money(backend, given["amount"], "amount")
+        numbers["amount"] = _money(backend, table, given["amount"], "amount", notes)
         numbers["term"] = _term(backend, given["term"], units["term"])
         # Each number is a column of an inner query: where it is used several times, its text is read once.
         read = table.mutate(**{NUMBERS[field]: number for field, number in numbers.items()})
@@ -542,14 +548,34 @@ def _unit_of_rates(field: str, name: str, least: float | None, most: float | Non
     )
 
 
-def _money(backend: Any, given: Any, field: str) -> Any:
+def _money(backend: Any, table: ir.Table, given: Any, field: str, notes: list[str]) -> Any:
+    """Return the numbers of a column of money, or one number for all rows."""
     import ibis
 
     if isinstance(given, _Constant):
         return ibis.literal(given.value, type="float64")
     if not given.type().is_string():
         return _plain_number(given, field)
-    return _text_number(backend, given.strip().re_replace(f"^{SIGNS} *", ""))
+    text = given.strip().re_replace(f"^{CURRENCY} *", "").re_replace(f" *{CURRENCY}$", "")
+    if backend.name == "duckdb":  # other engines have other regular expressions
+        text = ibis.ifelse(text.re_search(SPACED), text.re_replace(r"[ '\x{a0}\x{202f}]", ""), text)
+    rows = table.select(text=text, value=given)
+    rows = rows.filter(rows.text.contains(","))
+    thousands, decimals = rows.text.re_search(WITH_THOUSANDS), rows.text.re_search(WITH_DECIMALS)
+    query = rows.aggregate(
+        thousands=rows.count(where=thousands),
+        decimals=rows.count(where=decimals),
+        example=rows["value"].max(where=thousands | decimals),
+    )
+    [commas] = backend.to_pyarrow(query).to_pylist()
+    if commas["thousands"] and not commas["decimals"]:
+        notes.append(f"{given.get_name()}: commas separate thousands, as in {commas['example'].strip()!r}.")
+        text = ibis.ifelse(text.re_search(WITH_THOUSANDS), text.replace(",", ""), text)
+    elif commas["decimals"] and not commas["thousands"]:
+        notes.append(f"{given.get_name()}: numbers with a decimal comma, as in {commas['example'].strip()!r}.")
+        pointed = text.replace(".", "").replace(",", ".")
+        text = ibis.ifelse(text.re_search(WITH_DECIMALS), pointed, text)
+    return _text_number(backend, text)
 
 
 def _rate(backend: Any, given: Any, field: str, unit: str | None) -> Any:
@@ -569,7 +595,8 @@ def _rate_number(backend: Any, column: Any, field: str) -> tuple[Any, Any]:
         return _plain_number(column, field), column.notnull()
     text = column.strip()
     marked = text.endswith("%")
-    number = _text_number(backend, text.re_replace(" *%$", ""))
+    plain = text.re_replace(" *%$", "")
+    number = _text_number(backend, plain.re_replace(DECIMAL_COMMA_RATE, r"\1.\2"))
     return ibis.ifelse(marked, number / 100.0, number), ~marked
 
 

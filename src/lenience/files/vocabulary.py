@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 
-SUCCESS = ("1", "1.0", "true", "t", "yes", "y", "ok", "success", "good", "paid", "repaid", "fully paid", "won")
-FAILURE = ("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost")
+SUCCESS = (
+    *("1", "1.0", "true", "t", "yes", "y", "ok", "success", "good", "paid", "repaid", "fully paid", "won"),
+    *("fully-paid", "fully_paid", "paid off", "paid-off", "paid_off", "paid in full"),
+)
+FAILURE = (
+    *("0", "0.0", "false", "f", "no", "n", "failure", "bad", "default", "defaulted", "charged off", "lost"),
+    *("charged-off", "charged_off", "charge off", "charge-off", "written off", "written-off", "written_off"),
+)
 YES = (*SUCCESS, "accept", "accepted", "approve", "approved", "granted")
 NO = (*FAILURE, "reject", "rejected", "declined", "denied", "refused")
 ABROAD = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
 
 from lenience.dashboard.wizard.answers import EVERYONE
 from lenience.dashboard.wizard.past_file import Column, follows, without
-from lenience.files.vocabulary import ABROAD, FAILURE, MISSING, NO, SUCCESS, YES, yes_or_no
+from lenience.files.value_guesses import guess_meaning
+from lenience.files.vocabulary import FAILURE, NO, SUCCESS, YES, yes_or_no
 
-Kind = Literal["accepted", "outcome"]
 WORDS: dict[str, tuple[str, ...]] = {
     "accepted": ("accept", "approv", "grant", "decision", "decided_as", "hired", "admitted", "bail", "released"),
     "outcome": (
@@ -36,14 +35,10 @@ WORDS: dict[str, tuple[str, ...]] = {
 }
 LOAN = {"amount": ("amount", "amnt", "principal", "loan size"), "rate": ("rate", "interest", "apr"), "term": ("term",)}
 FILLED = 0.5  # share of rows that must have a value in a column that is suggested as a segment
-# Words in the names of columns in which 1 means failure.
-TURNED = ("default", "bad", "charged", "delinq", "fail", "loss", "fraud", "ausfall", "défaut", "impago", "verlust")
 DECIDED = (
     frozenset(YES) - frozenset(SUCCESS),
     frozenset(NO) - frozenset(FAILURE),
 )  # words for decisions, not for outcomes
-PENDING = ("current", "pending", "open", "active", "in progress", "unknown", *MISSING)
-PLAIN = ("1", "1.0", "true", "t", "yes", "y", "0", "0.0", "false", "f", "no", "n", *ABROAD)
 
 
 def guess_columns(columns: Sequence[Column]) -> dict[str, str]:
@@ -175,28 +170,3 @@ def _of_decisions(column: Column) -> bool:
 
 def _named(column: Column, meaning: str) -> bool:
     return any(word in column.name.lower() for word in WORDS[meaning])
-
-
-def guess_meaning(kind: Kind, column: str, value: str) -> str:
-    """Guess whether a value means yes, no, not known yet ("none") or none of these ("bad").
-
-    >>> guess_meaning("outcome", "repaid", "1"), guess_meaning("outcome", "defaulted", "1")
-    ('yes', 'no')
-    >>> guess_meaning("outcome", "status", "Charged Off"), guess_meaning("outcome", "status", "Current")
-    ('no', 'none')
-    >>> guess_meaning("outcome", "status", "Late (31-120 days)"), guess_meaning("outcome", "status", "In Grace Period")
-    ('none', 'none')
-    >>> guess_meaning("accepted", "bewilligt", "nein"), guess_meaning("outcome", "Ausfall", "Nein")
-    ('no', 'yes')
-    >>> guess_meaning("outcome", "status", "??"), guess_meaning("accepted", "decision", "withdrawn")
-    ('bad', 'bad')
-    """
-    word = re.sub(r"[\s_-]+", " ", value.strip().lower())
-    turned = kind == "outcome" and any(part in column.lower() for part in TURNED) and word in PLAIN
-    positive = yes_or_no(word)
-    if positive is None:
-        positive = ABROAD.get(word)
-    if positive is not None:
-        return "yes" if positive != turned else "no"
-    is_open = word in PENDING or re.match(r"(late|in grace)\b", word) is not None
-    return "none" if kind == "outcome" and is_open else "bad"

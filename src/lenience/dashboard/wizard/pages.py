@@ -26,12 +26,12 @@ from lenience.dashboard.wizard.answers import BANDS, Answers, FormError, read_an
 from lenience.dashboard.wizard.backtest_view import backtest_view
 from lenience.dashboard.wizard.feature_plan import read_feature_specification
 from lenience.dashboard.wizard.file_plan import read_file_specification, read_upload
-from lenience.dashboard.wizard.guesses import Kind
 from lenience.dashboard.wizard.hand import read_hand
 from lenience.dashboard.wizard.objective_plan import read_specification, unsolved
 from lenience.dashboard.wizard.plan import read_segments
 from lenience.dashboard.wizard.upload_process import save_upload_apart
 from lenience.dashboard.wizard.views import VIEWS, bands_view, fitted_view, meanings, starting_view
+from lenience.files.value_guesses import Kind
 from lenience.service.commands.four_eyes import four_eyes_required
 from lenience.service.domain.answers import VersionAnswer
 from lenience.service.domain.policy_file import MOST_BYTES, encode_policy_file

@@ -36,11 +36,9 @@ from lenience.dashboard.wizard.feature_plan import (
 )
 from lenience.dashboard.wizard.file_plan import review_view
 from lenience.dashboard.wizard.guesses import (
-    Kind,
     guess_accepted,
     guess_columns,
     guess_loan,
-    guess_meaning,
     guess_outcome_time,
     other_dates,
 )
@@ -56,6 +54,7 @@ from lenience.dashboard.wizard.objective_plan import (
     starting,
 )
 from lenience.dashboard.wizard.plan import read_column_answers, read_segments, untouched_score
+from lenience.files.value_guesses import Kind, guess_meaning
 from lenience.history.feature_fit import FeatureFit
 from lenience.history.history import History
 from lenience.reports.timing_figures import timing_figures, weight_figures

@@ -136,7 +136,7 @@ REPORT = ("report", *PAST[1:], "--cost", "0.8", "--discount", "0.9")
         ),
         (("keys", "add"), "No such command 'add'. The commands are create, list, log-key, revoke, rotate-secret."),
         (("audit", "--database", os.path.dirname(__file__)), "is a folder"),
-        (("fit", "none.csv", "--segment", "a", "--accepted", "b", "--outcome", "c", "--cost", "2"), "--discount"),
+        (("fit", "none.csv", "--segment", "a", "--accepted", "b", "--outcome", "c", "--cost", "0.2"), "--discount"),
         (("simulate", "--cost", "0.8", "--policy", "best"), "--policy"),
         (("simulate", "--cost", "0.8", "--world", "utopia"), "--world"),
         (("simulate", "--cost", "0.8", "--policy", "greedy:x"), "--policy"),

@@ -156,6 +156,10 @@ def break_even(
                 label="--currency",
                 code="missing",
             )
+        if cost is not None and 1 <= cost <= 100:
+            raise InputError(
+                "--cost", cost, "a number strictly between 0 and 1", hint=f"Type {cost / 100:g} for {cost:g}%."
+            )
         if cost is not None or not required:
             return cost, Money()
     if cost is not None or gain is None or loss is None:

@@ -35,7 +35,7 @@ import msgspec
 from lenience.core.errors import InputError
 from lenience.core.offers import MONTHS, Offers
 from lenience.core.validation import real, whole
-from lenience.files.vocabulary import how_to_write, is_missing
+from lenience.files.vocabulary import CURRENCY, NUMBER, WITH_THOUSANDS, how_to_write, is_missing
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -50,10 +50,7 @@ LEAST_RATIO = 1e-9  # of gain to loss, and of loss to gain: below it the break-e
 SMALL_RATE = 1e-4  # a year: below it the interest is computed by a series, because the formula loses digits
 LONGEST_YEARS, FEWEST_MONTHS = 30.0, 12.0  # a plain term above the one, or all from the other on, may be months
 
-NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 SIGNS = "[$€£¥]"
-CURRENCY = r"([$€£¥]|[A-Za-z]{3})"  # beside an amount: a sign, or a code such as USD
-WITH_THOUSANDS = r"^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
 WITH_DECIMALS = r"^[-+]?([0-9]{1,3}(\.[0-9]{3})+|[0-9]+),[0-9]{1,2}$"
 DECIMAL_COMMA_RATE = r"^([-+]?[0-9]{1,2}),([0-9]{1,3})$"
 SPACED = r"^[-+]?[0-9]{1,3}([ '\x{a0}\x{202f}][0-9]{3})+([.,][0-9]*)?$"  # spaces or apostrophes between thousands

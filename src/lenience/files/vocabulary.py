@@ -19,6 +19,10 @@ ABROAD = {
     **dict.fromkeys(("nein", "nee", "nej", "nei", "non", "não", "nao", "nie", "ne"), False),
 }  # yes and no in other languages: only for guesses that a person checks, because they also answer "did it fail?"
 THOUSANDS = r"[-+]?[1-9]\d{0,2}(,\d{3})+"  # e.g. 50,000: the comma separates thousands or is a decimal comma
+NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
+CODES = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF INR JPY KES KRW MXN NGN NOK NZD PLN RON SEK SGD THB TRY USD ZAR"
+CURRENCY = rf"([$€£¥₹₦]|{CODES.replace(' ', '|')})"  # beside an amount: a sign or a code
+WITH_THOUSANDS = r"^[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$"
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "<na>")  # the words that every reader takes as missing
 
 
@@ -74,3 +78,19 @@ def how_to_write(text: str, whole: bool = False) -> str:
 def with_point(text: str) -> str:
     """Return a number that has a decimal comma, and perhaps points between thousands, with a decimal point."""
     return text.replace(".", "").replace(",", ".")
+
+
+def read_number(text: str) -> float | None:
+    """Return the number that a cell means, also with a currency, commas between thousands or a percent sign.
+
+    >>> [read_number(text) for text in ("$1,200.50", "900 EUR", "12.5 %", "1e3", "Jan 2024", "1,2")]
+    [1200.5, 900.0, 0.125, 1000.0, None, None]
+    """
+    clean = re.sub(rf"^{CURRENCY} *| *{CURRENCY}$", "", text.strip())
+    percents = clean.endswith("%")
+    clean = clean.removesuffix("%").strip()
+    if re.fullmatch(THOUSANDS + r"(\.\d*)?", clean):
+        clean = clean.replace(",", "")
+    if not re.match(NUMBER, clean):
+        return None
+    return float(clean) / 100 if percents else float(clean)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lenience.core.errors import InputError
 from lenience.files.source import without_engine_warnings
+from lenience.files.vocabulary import CURRENCY, NUMBER, WITH_THOUSANDS
 from lenience.history.statuses import trimmed
 from lenience.models.binning import Binning, bin_by_quantiles, round_edges
 from lenience.segments.column_parts import OTHER, ColumnParts
@@ -169,8 +170,16 @@ def part_expression(table: ir.Table, cell: ColumnParts) -> Any:
 
 
 def as_number(column: Any) -> Any:
-    """Return a column as numbers, missing where a value is none."""
-    return column.cast("float64") if column.type().is_numeric() else column.try_cast("float64")
+    """Return a column as numbers, missing where a value is none; ``read_number`` reads the same texts."""
+    import ibis
+
+    if column.type().is_numeric():
+        return column.cast("float64")
+    text = column.cast("string").strip().re_replace(f"^{CURRENCY} *", "").re_replace(f" *{CURRENCY}$", "")
+    percents, plain = text.endswith("%"), text.re_replace(" *%$", "")
+    plain = ibis.ifelse(plain.re_search(WITH_THOUSANDS), plain.replace(",", ""), plain)
+    number = ibis.ifelse(plain.re_search(NUMBER), plain, ibis.null("string")).try_cast("float64")
+    return ibis.ifelse(percents, number / 100.0, number)
 
 
 def _parts(table: ir.Table, column: str, cut: Cut | None) -> ColumnParts:

@@ -25,7 +25,7 @@ from lenience.files.columns import read_columns
 from lenience.files.economics import Economics
 from lenience.files.outcome_words import OutcomeWords, Words, read_outcomes
 from lenience.files.table import column_of, left_out_columns
-from lenience.files.vocabulary import is_missing
+from lenience.files.vocabulary import is_missing, read_number
 from lenience.history.origin import feature_origin
 from lenience.models.feature_columns import FeatureColumn, RowEncoding, infer_columns
 from lenience.models.label_order import neutral_order
@@ -401,11 +401,11 @@ def _cells(name: str, values: Sequence[Any], category: bool) -> list[float | str
         if is_missing(value):
             numbers.append(None)
             continue
-        try:
-            numbers.append(float(value))
-        except (TypeError, ValueError):
+        number = read_number(value) if isinstance(value, str) else float(value)
+        if number is None:
             category = True
             break
+        numbers.append(number)
     if not category:
         if any(isinstance(number, float) and math.isinf(number) for number in numbers):
             raise InputError.because("must contain finite numbers", "feature", label=f"column {name!r}", value=name)

@@ -24,6 +24,7 @@ from lenience.dashboard.wizard.upload_table import LIMITS, connect, identifier, 
 from lenience.files.date_formats import looks_like_date
 from lenience.files.economics import GAIN, LOSS, with_economics
 from lenience.files.source import without_engine_warnings
+from lenience.files.vocabulary import read_number
 from lenience.history import past, past_rows
 from lenience.history.bands import cut_columns
 from lenience.history.beliefs import BAND
@@ -255,8 +256,4 @@ def _widest(history: History, columns: PastColumns) -> str:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return read_number(text) is not None

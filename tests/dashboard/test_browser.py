@@ -30,6 +30,7 @@ PAGES = [
     "/fairness?policy=cards&by=age (simulated) × sex (simulated)",
     "/fairness?policy=business-loans",
     "/monitoring?policy=cards",
+    "/policies/cards/rejections",
 ]
 
 

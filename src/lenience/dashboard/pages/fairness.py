@@ -32,12 +32,12 @@ from lenience.dashboard.read_models.prospects import Prospects
 from lenience.dashboard.read_models.time_buckets import (
     TimeBucket,
     TimeBucketCache,
-    first_id,
     overrides,
     span,
     width_for,
 )
 from lenience.dashboard.rendering import page, part
+from lenience.service.domain.identity import first_id
 from lenience.service.http.service import Service
 from lenience.service.storage import schema
 

@@ -16,8 +16,9 @@ from sqlalchemy import Connection, func, literal_column, select
 
 from lenience.analysis.monitored_groups import JOINED, UNKNOWN, GroupCounts, attribute_sets
 from lenience.dashboard.read_models.policy_status import PolicyStatus
-from lenience.dashboard.read_models.time_buckets import first_id, span, width_for
+from lenience.dashboard.read_models.time_buckets import span, width_for
 from lenience.service.domain.clock import DAY
+from lenience.service.domain.identity import first_id
 from lenience.service.storage import schema
 from lenience.service.storage.monitored_totals import values_of
 

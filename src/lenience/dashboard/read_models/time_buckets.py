@@ -11,6 +11,7 @@ from sqlalchemy import Connection, func, literal_column, select
 
 from lenience.service.domain.clock import DAY, now
 from lenience.service.domain.events import Overridden, read
+from lenience.service.domain.identity import first_id
 from lenience.service.storage import schema
 
 MOST_BUCKETS = 24
@@ -27,16 +28,6 @@ class TimeBucket(msgspec.Struct, frozen=True):
     start: int  # microseconds
     arrivals: int
     accepted: int
-
-
-def first_id(at: int) -> str:
-    """Return the smallest id of a decision made at a time (in microseconds) or later.
-
-    >>> first_id(1_700_000_000_000_000)
-    '018bcfe5-6800'
-    """
-    stamp = f"{at // 1000:012x}"
-    return f"{stamp[:8]}-{stamp[8:]}"
 
 
 def span(connection: Connection, chains: list[int]) -> tuple[int, int] | None:

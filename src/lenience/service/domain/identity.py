@@ -27,6 +27,16 @@ def new_id(now: int) -> str:
     return new_id_and_salt(now)[0]
 
 
+def first_id(at: int) -> str:
+    """Return the smallest id of a decision made at a time (in microseconds) or later.
+
+    >>> first_id(1_700_000_000_000_000)
+    '018bcfe5-6800'
+    """
+    stamp = f"{at // 1000:012x}"
+    return f"{stamp[:8]}-{stamp[8:]}"
+
+
 def new_id_and_salt(now: int) -> tuple[str, str]:
     """Return a new identifier and a salt of 32 hexadecimal digits."""
     global _last

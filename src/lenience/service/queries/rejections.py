@@ -11,26 +11,27 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from lenience.analysis.rejection_results import PeopleSample, RejectedSegment, RejectedTotal
 from lenience.core.intervals import exact_interval
 from lenience.core.money import UNITS, Money
 from lenience.core.offers import Offer
-from lenience.service.domain.clock import iso_time, now
+from lenience.service.domain.clock import DAY, iso_time, now
 from lenience.service.domain.feature_models import Applicant
+from lenience.service.domain.identity import first_id
 from lenience.service.domain.open_loans import decode_open_loans, with_open_loans
 from lenience.service.domain.rule import BELOW, FULL, OVER, Counts, with_borrowed
 from lenience.service.domain.state import realised_profit
 from lenience.service.domain.version_estimates import TO_LEARN
 from lenience.service.storage import schema
+from lenience.service.storage.ledger import NO_VERSION
 from lenience.service.storage.policy_cache import PolicyRecord, Version
 
 if TYPE_CHECKING:
     from lenience.analysis.rejected_segment import RejectionEvidence
 
 LATEST = 20_000  # decisions that are read
-DAY = 86_400e6  # microseconds
 BANDS = 10  # of the expected success rate, with a model that decides by features
 AT_A_LIMIT = FULL | {OVER}
 
@@ -153,6 +154,7 @@ def _latest(connection: Connection, record: PolicyRecord, version: Version) -> t
     table, events = schema.decision, schema.event
     place = (events.c.chain_id == table.c.chain_id) & (events.c.seq == table.c.seq)
     where = table.c.chain_id.in_(list(names)) & table.c.source.is_(None) & (table.c.status != schema.REPLACED)
+    where &= table.c.id >= first_id(_first_day(connection, list(names)) * DAY)
     columns = (table.c.chain_id, table.c.accepted, table.c.status, table.c.amount, table.c.cost, table.c.at)
     query = select(*columns, events.c.body).join_from(table, events, place).where(where)
     rows, since = [], None
@@ -165,6 +167,19 @@ def _latest(connection: Connection, record: PolicyRecord, version: Version) -> t
         rows.append(_Row(segment, _decoder.decode(row.body), bool(row.accepted), row.status, amount, cost))
         since = row.at
     return rows, since
+
+
+def _first_day(connection: Connection, chains: list[int]) -> int:
+    """Return the day from which on there are enough decisions, so that older ones need not be read."""
+    table = schema.daily_total
+    own = table.c.chain_id.in_(chains) & (table.c.version != NO_VERSION) & (table.c.status != schema.REPLACED)
+    by_day = select(table.c.day, func.sum(table.c.number)).where(own).group_by(table.c.day).order_by(table.c.day.desc())
+    first = number = 0
+    for day, some in connection.execute(by_day):
+        if number >= LATEST:
+            break
+        first, number = day, number + int(some)
+    return first
 
 
 def _by_segment(

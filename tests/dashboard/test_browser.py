@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -267,7 +268,7 @@ def test_deciding_by_a_protected_attribute_is_told_on_every_page(browser: Browse
             assert visit.open(path).locator("text=Decisions differ by sex").count() == 1, path
 
 
-def test_versions_change_state_after_a_question(browser: Browser, empty: Served) -> None:
+def test_versions_change_state_after_a_question(browser: Browser, empty: Served, tmp_path: Path) -> None:
     from serving import SPEC
 
     with empty.client() as client:
@@ -279,10 +280,20 @@ def test_versions_change_state_after_a_question(browser: Browser, empty: Served)
         page.once("dialog", lambda dialog: dialog.dismiss())
         page.click("button[aria-label='Activate version 2']")
         page.once("dialog", lambda dialog: dialog.accept())
+        page.fill("[aria-label='Reason for the change of version 2']", "A lower break-even")
         page.click("button[aria-label='Activate version 2']")
         page.wait_for_selector("text=Version 2 of cards is now active")
         page.click("summary:has-text('Change history')")
-        assert page.locator(".life li").first.inner_text().count("version 2 became active") == 1
+        assert page.locator(".life li").first.inner_text().count("version 2 became active: A lower break-even") == 1
+        with page.expect_download() as download:
+            page.click("text=version 2 as HTML")
+        assert download.value.suggested_filename == "cards-version-2.html"
+        pack = tmp_path / "pack.html"
+        download.value.save_as(pack)
+        page.goto(pack.as_uri())  # it needs nothing of the service
+        assert page.locator("h2[id^=chapter-]").count() == 8
+        assert page.locator("text=A lower break-even").count() == 2
+        visit.looks_right("the documentation pack")
 
 
 def test_an_empty_service_says_where_to_begin(browser: Browser, empty: Served) -> None:

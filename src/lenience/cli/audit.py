@@ -21,6 +21,9 @@ from lenience.core.formatting import counted
 if TYPE_CHECKING:
     from lenience.service.domain.signed_note import Checkpoint
     from lenience.service.queries.audit import AuditReport, Finding
+    from lenience.service.storage.store import Store
+
+LAST = "last"
 
 
 @click.command(short_help="Recompute a service's log and check every decision.")
@@ -35,6 +38,11 @@ if TYPE_CHECKING:
 )
 @click.option("--log-key", help="The public key of the log, or a file that holds it; with --checkpoint.")
 @click.option(
+    "--since",
+    help="Recompute only what came after an earlier state: a checkpoint (with --log-key), the --json output of an "
+    "earlier audit without findings, or 'last' for the last audit that the dashboard has run.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(min=1),
     help="How many processes recompute a long log: by default one for each core.",
@@ -45,6 +53,7 @@ def audit(
     expect: str | None,
     checkpoints: tuple[str, ...],
     log_key: str | None,
+    since: str | None,
     workers: int | None,
     as_json: bool,
 ) -> None:
@@ -61,28 +70,53 @@ def audit(
       lenience audit --database decisions.db --json > audit.json
       lenience audit --database decisions.db --expect audit.json
       lenience audit --database decisions.db --checkpoint witnessed.txt --log-key log.key
+      lenience audit --database decisions.db --since audit.json
     """
     require_service()
-    from lenience.service.queries.audit import AuditReport
     from lenience.service.queries.audit import audit as run
 
-    earlier = None
-    if expect is not None:
-        try:
-            earlier = msgspec.json.decode(Path(expect).read_bytes(), type=AuditReport).heads
-        except (OSError, msgspec.MsgspecError) as error:
-            raise InputError.unreadable(
-                "expect",
-                expect,
-                f"it must be the --json output of an earlier audit ({in_words(error)})",
-                "invalid_file",
-            ) from None
+    earlier = None if expect is None else _earlier("expect", expect).heads
     held = [_verified(each, log_key) for each in checkpoints]
     with opened(database, "read", check_schema=False) as store:  # the audit reports a damaged schema itself
-        report = run(store, earlier, held, workers)
+        start = None if since is None else _start(store, since, log_key)
+        report = run(store, earlier, held, workers, start)
     with ignoring_broken_pipe():  # a closed pipe must not change the exit code
         _print(report, as_json)
     sys.exit(0 if report.whole else 1)
+
+
+def _earlier(field: str, path: str) -> AuditReport:
+    """Return the report of an earlier audit, or raise InputError."""
+    from lenience.service.queries.audit import AuditReport
+
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=AuditReport)
+    except (OSError, msgspec.MsgspecError) as error:
+        reason = f"it must be the --json output of an earlier audit ({in_words(error)})"
+        raise InputError.unreadable(field, path, reason, "invalid_file") from None
+
+
+def _start(store: Store, since: str, log_key: str | None) -> Checkpoint:
+    """Return the state of the log from which an incremental audit starts, or raise InputError."""
+    if since == LAST:
+        from lenience.service.queries.audit import last_clean_audit
+
+        start = last_clean_audit(store)
+        reason = "no audit without findings is stored in the database"
+    elif read_text("since", since).lstrip().startswith("{"):
+        start = _earlier("since", since).checkpoint
+        reason = "the audit had findings, or the log had no tree yet"
+    else:
+        return _verified(since, log_key)
+    if start is None:
+        raise InputError.because(
+            f"cannot be {since!r}, because {reason}",
+            "since",
+            value=since,
+            hint="Run a full audit first, without --since.",
+            code="invalid_file",
+        )
+    return start
 
 
 def _verified(path: str, log_key: str | None) -> Checkpoint:
@@ -116,6 +150,12 @@ def _print(report: AuditReport, as_json: bool) -> None:
             f"{counted(report.decisions, 'decision')} recomputed. Digest of the heads: {report.digest}",
             soft_wrap=True,
         )
+        if report.since:
+            out.print(
+                f"Only what came after the first {counted(report.since, 'event')} was recomputed. "
+                "Earlier rows and the totals were not compared.",
+                soft_wrap=True,
+            )
         if report.labels_not_recomputed or report.decisions_not_recomputed:
             out.print(
                 f"Features were erased of {counted(report.labels_not_recomputed, 'label')} and "

@@ -9,8 +9,9 @@ together with everything that depends on it. To detect that, keep the heads of a
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -57,9 +58,10 @@ from lenience.service.queries.audit_workers import (
     usable_workers,
 )
 from lenience.service.queries.imported_tally import ImportedTally
+from lenience.service.queries.incremental import CheckedLog
 from lenience.service.queries.log_tree_check import check_log_tree
 from lenience.service.queries.model_recomputation import ModelRecomputation
-from lenience.service.queries.monitored_recomputation import MonitoredRecomputation
+from lenience.service.queries.monitored_recomputation import MonitoredRecomputation, PolicyDecisions
 from lenience.service.queries.overall_recomputation import OverallRecomputation
 from lenience.service.queries.recomputation import (
     ReportedDamage,
@@ -74,6 +76,7 @@ from lenience.service.queries.shadow_recomputation import OwnChains
 from lenience.service.queries.totals_check import known_chains
 from lenience.service.storage import schema
 from lenience.service.storage.integrity import check_sqlite, count_rows, table_names
+from lenience.service.storage.log_tree import LogTree
 from lenience.service.storage.policy_cache import PolicyCache, Version
 from lenience.service.storage.store import Store
 
@@ -119,6 +122,16 @@ class AuditReport(msgspec.Struct, frozen=True):
     labels_not_recomputed: int = 0  # labels of models whose features were erased; their stored states were checked
     decisions_not_recomputed: int = 0  # decisions that rest on features which were erased
     assignments_not_recomputed: int = 0  # decisions of a rollout whose reference was erased
+    log_size: int = 0  # events in the tree of the log, with its root: a later audit can start there
+    log_root: str = ""
+    since: int = 0  # events of the checkpoint from which an incremental audit started
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The state of the log that a clean audit has checked, or None."""
+        if not self.whole or not self.log_size or not re.fullmatch(r"[0-9a-f]{64}", self.log_root):
+            return None
+        return Checkpoint(self.database, self.log_size, bytes.fromhex(self.log_root), "an earlier audit")
 
 
 def audit(
@@ -126,6 +139,7 @@ def audit(
     expected: list[Head] | None = None,
     held: Sequence[Checkpoint] = (),
     workers: int | None = None,
+    since: Checkpoint | None = None,
 ) -> AuditReport:
     """Recompute the log of a database, and report all damage.
 
@@ -139,6 +153,8 @@ def audit(
         Checkpoints that somebody else holds, after their signatures were verified. The log must begin with them.
     workers : int, optional
         How many processes recompute a long log. By default one for each core.
+    since : Checkpoint, optional
+        A state of the log that was audited before. Only what came after it is recomputed.
 
     Returns
     -------
@@ -155,11 +171,11 @@ def audit(
         store.check_schema()
         with store.read() as connection:
             events = int(connection.execute(select(func.sum(schema.chain.c.length))).scalar() or 0)
-        number = usable_workers(workers, events)
+        number = 1 if since is not None else usable_workers(workers, events)
         opened = open_workers(store, number) if number > 1 else None
         if opened is None:
             with store.read() as connection:
-                report = _Audit(connection, store.name, held).run(expected or [])
+                report = _Audit(connection, store.name, held, since=since).run(expected or [])
         else:
             processes, context, connection = opened
             try:
@@ -184,6 +200,26 @@ def context_of(context: AbstractContextManager[Connection]) -> Iterator[None]:
             raise
     else:
         context.__exit__(None, None, None)
+
+
+class _StoredAudit(msgspec.Struct):
+    """The result of an audit, as the dashboard stores it."""
+
+    report: AuditReport | None = None
+
+
+def last_clean_audit(store: Store) -> Checkpoint | None:
+    """Return the state of the log that the last audit of the dashboard has checked, or None if it had findings.
+
+    Somebody who can write the database can change it.
+    """
+    with store.read() as connection:
+        text = connection.execute(select(schema.audited.c.found)).scalar_one_or_none()
+    try:
+        report = None if text is None else msgspec.json.decode(text, type=_StoredAudit).report
+    except msgspec.MsgspecError:
+        return None
+    return None if report is None else report.checkpoint
 
 
 def audit_connection(connection: Connection, name: str) -> AuditReport:
@@ -233,6 +269,7 @@ class SegmentResult(NamedTuple):
     imported: dict[int, ImportedTally]
     not_recomputed: int  # decisions of a rollout whose reference was erased
     shadow_segments: str | None = None  # counts for versions by segments in shadow of one by features
+    partly: bool = False  # whether only the events since a checkpoint were recomputed
 
 
 class _Audit:
@@ -242,7 +279,10 @@ class _Audit:
         name: str,
         held: Sequence[Checkpoint] = (),
         processes: AuditWorkers | None = None,
+        since: Checkpoint | None = None,
     ) -> None:
+        self.since = since
+        self.checked: CheckedLog | None = None  # the events that are known already
         self.connection = connection
         self.processes = processes
         self.held = held
@@ -350,7 +390,11 @@ class _Audit:
         integrity = self._begin(OtherTask("integrity"), HEAVIEST)
         receipts = self._begin(OtherTask("receipts"), LIGHTEST)
         tree = self._begin(OtherTask("tree", tuple(self.held)), HEAVIEST)
-        if self.processes is None:
+        if self.since is not None:
+            with self._reporting("the tree of the log"):
+                checked = CheckedLog(self.connection, self.since, self.report)
+                self.checked = checked if checked.holds else None
+        elif self.processes is None:
             integrity()
         with self._reporting("the solved tables"):
             self._solved()
@@ -385,7 +429,9 @@ class _Audit:
         receipts()
         with self._reporting("the heads of an earlier audit"):
             self._expected(expected)
-        tree()
+        if self.since is None:
+            tree()
+        size, root = self._tree_now()
         ordered = sorted(self.heads, key=lambda head: (head.policy or "", head.segment or "", head.monitored))
         return AuditReport(
             database=self.name,
@@ -399,7 +445,17 @@ class _Audit:
             labels_not_recomputed=self.not_recomputed[0],
             decisions_not_recomputed=self.not_recomputed[1],
             assignments_not_recomputed=self.not_recomputed[2],
+            log_size=size,
+            log_root=root,
+            since=0 if self.since is None else self.since.size,
         )
+
+    def _tree_now(self) -> tuple[int, str]:
+        """Return the size and the root of the log's tree. Of a damaged log there is none."""
+        if self.findings:
+            return 0, ""
+        tree = LogTree(self.connection)
+        return tree.size, tree.root().hex() if tree.size else ""
 
     def _integrity(self) -> None:
         """Report the damage that the database finds itself, and rows that only a table or only an index has."""
@@ -501,6 +557,7 @@ class _Audit:
         label = f"policy {policy.name!r}"
         open_cases = Counts()
         rows: dict[int, ImportedTally] = {}
+        partly = False  # whether only the newest events of a segment were recomputed
         for task, end in policy.tasks:
             result: SegmentResult = end()
             self.decisions += result.decisions
@@ -509,7 +566,8 @@ class _Audit:
             open_cases.at_risk += result.counts.at_risk
             for number, brought in result.imported.items():
                 rows.setdefault(number, ImportedTally()).add(brought)
-            imported = sum(brought.recorded for brought in result.imported.values())
+            partly |= result.partly
+            imported = None if result.partly else sum(brought.recorded for brought in result.imported.values())
             heads = (result.length, result.head, result.counts, policy.revision, imported, result.open_loans)
             self._check_chain(task.chain, policy.name, task.segment, *heads, result.shadow_segments)
         policy.own_chains.finish()
@@ -528,7 +586,7 @@ class _Audit:
         self.not_recomputed[0] += models.labels_not_recomputed
         self.not_recomputed[1] += models.decisions_not_recomputed
         self.not_recomputed[2] += policy.rollouts.not_recomputed
-        for number in sorted(policy.batches.keys() | rows.keys()):
+        for number in [] if partly else sorted(policy.batches.keys() | rows.keys()):
             stated, counted = policy.batches.get(number), rows.get(number, ImportedTally())
             if stated is None:
                 self.report(f"import {number} of {label}", "the log of the policy does not hold its source")
@@ -550,6 +608,7 @@ class _Audit:
             rollouts=rollouts,
             referrals=shared.referrals if shared else ReferralRecomputation(label, self.report),
             own_chains=shared.own_chains if shared else None,
+            checked=None if shared or self._counts_by_age(task) else self.checked,
         )
         with self._reporting(where):
             recomputed.run(self.connection, task.chain, genesis(task.name, task.segment))
@@ -563,7 +622,12 @@ class _Audit:
             imported=recomputed.imported,
             not_recomputed=0 if shared else rollouts.not_recomputed,
             shadow_segments=recomputed.shadow_segments.encode(),
+            partly=recomputed.first > 1,
         )
+
+    def _counts_by_age(self, task: SegmentTask) -> bool:
+        """Return whether open loans count according to their age, for which all of them must be known."""
+        return any(version.specification.timing for version in self._known_versions(task).values())
 
     def _known_versions(self, task: SegmentTask) -> dict[int, Version]:
         """Return the versions of a policy that are as the log says."""
@@ -575,11 +639,16 @@ class _Audit:
         with self._reporting(label):
             chain = self.connection.execute(select(schema.chain).where(schema.chain.c.id == task.chain)).one()
             label = f"chain {chain.id} ({label})"
-            segments, decisions = dict(task.segments), schema.decision
-            made = select(decisions.c.id).where(decisions.c.chain_id.in_(list(segments)))
-            known = set(self.connection.execute(made).scalars()) if chain.length else set()
+            segments = dict(task.segments)
+            start = None if self.checked is None else self.checked.starts.get(chain.id)
+            known: Container[str] = PolicyDecisions(self.connection, list(segments))
+            if start is None and chain.length:
+                known = PolicyDecisions(self.connection, list(segments)).all()
             recomputed = MonitoredRecomputation(label, known, self.report, segments)
-            recomputed.run(self.connection, chain.id, monitored_genesis(task.name))
+            if start is None:
+                recomputed.run(self.connection, chain.id, monitored_genesis(task.name))
+            else:
+                recomputed.run(self.connection, chain.id, start.head, start.length)
             if (chain.length, chain.head) != (recomputed.length, recomputed.head):
                 ends = f"it should end at event {chain.length}, but the log ends at event {recomputed.length}"
                 self.report(label, ends)
@@ -684,7 +753,7 @@ class _Audit:
         head: str,
         counts: Counts,
         revision: int,
-        imported: int = 0,
+        imported: int | None = 0,
         open_loans: str | None = None,
         shadow_segments: str | None = None,
     ) -> None:
@@ -705,7 +774,7 @@ class _Audit:
             self.report(where, "what it holds about open loans differs from the log")
         if row.shadow_segments != shadow_segments:
             self.report(where, "the counts that it holds for versions in shadow differ from the log")
-        if row.imported != imported:
+        if imported is not None and row.imported != imported:
             self.report(where, f"it has {row.imported} imported decisions in the table, {imported} by the events")
         if row.revision != revision:
             self.report(where, f"its revision is {row.revision}, the log says {revision}")

@@ -98,6 +98,11 @@ def _chains(connection: Connection) -> tuple[dict[int, str], dict[int, int]]:
     return names, lengths
 
 
+def chain_names(connection: Connection) -> dict[int, str]:
+    """Return the genesis hash of each chain, which names it."""
+    return _chains(connection)[0]
+
+
 def _compare(connection: Connection, report: Report, level: int, position: int, hashes: bytes) -> bool:
     """Return whether a stored tile is the one that follows from the events, and report it otherwise."""
     table = schema.log_tile

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -16,9 +16,27 @@ from lenience.service.queries.recomputation import AT_A_TIME, Report, walk
 from lenience.service.queries.totals_check import check_monitored_totals
 from lenience.service.storage import schema
 from lenience.service.storage.daily_totals import CountedDecision
+from lenience.service.storage.monitored_rows import read_monitored
 from lenience.service.storage.monitored_totals import MonitoredTotals
 
 MOST_MISSING = 10  # that are reported
+
+
+class PolicyDecisions:
+    """The ids of the decisions of a policy, whose rows are compared with the log of their segments."""
+
+    def __init__(self, connection: Connection, chains: Sequence[int]) -> None:
+        self._connection, self._chains = connection, chains
+
+    def __contains__(self, decision: object) -> bool:
+        table = schema.decision
+        chain = self._connection.execute(select(table.c.chain_id).where(table.c.id == decision)).scalar_one_or_none()
+        return chain in self._chains
+
+    def all(self) -> set[str]:
+        """Return all of them."""
+        table = schema.decision
+        return set(self._connection.execute(select(table.c.id).where(table.c.chain_id.in_(self._chains))).scalars())
 
 
 @dataclass(slots=True)
@@ -33,12 +51,18 @@ class MonitoredRecomputation:
     length: int = 0
     head: str = ""
 
-    def run(self, connection: Connection, chain: int, start: str) -> None:
-        """Recompute every event of the chain, and compare the rows with it."""
-        self.head = start
-        for seq, digest, event, _ in walk(connection, chain, start, self.label, self.report):
+    def run(self, connection: Connection, chain: int, start: str, after: int = 0) -> None:
+        """Recompute every event of the chain, and compare the rows with it.
+
+        With ``after``, recompute the events after this one, whose hash is ``start``, and compare the rows of their
+        decisions.
+        """
+        self.length, self.head = after, start
+        touched: set[str] = set()
+        for seq, digest, event, _ in walk(connection, chain, start, self.label, self.report, after):
             self.length, self.head = seq, digest
             where = f"event {seq} of {self.label}"
+            touched.add(getattr(event, "decision", ""))
             if isinstance(event, Monitored):
                 if event.decision not in self.decisions:
                     self.report(where, f"the policy has no decision {event.decision}")
@@ -47,11 +71,25 @@ class MonitoredRecomputation:
                 else:
                     self.expected.pop(event.decision, None)
             elif isinstance(event, Erased):
-                if self.expected.pop(event.decision, None) is None:
+                if self.expected.pop(event.decision, None) is None and not after:
                     self.report(where, f"the decision {event.decision} has no monitored attributes to erase")
             elif not isinstance(event, Repeated):
                 self.report(where, f"a {type(event).__name__} event does not belong in this chain")
-        self._check_rows(connection, chain)
+        if after:
+            self._check_some(connection, touched)
+        else:
+            self._check_rows(connection, chain)
+
+    def _check_some(self, connection: Connection, decisions: Iterable[str]) -> None:
+        """Compare the rows of some decisions."""
+        some = sorted(decisions)
+        for begin in range(0, len(some), 500):
+            stored = read_monitored(connection, some[begin : begin + 500])
+            for decision in some[begin : begin + 500]:
+                data = stored.get(decision)
+                if (None if data is None else data.commitment) != self.expected.get(decision):
+                    where = f"monitored attributes of decision {decision}"
+                    self.report(where, "they differ from what the log commits to")
 
     def _check_rows(self, connection: Connection, chain: int) -> None:
         missing = dict(self.expected)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msgspec import UNSET
-from sqlalchemy import Connection, LargeBinary, cast, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, cast, select
 from sqlalchemy.exc import DBAPIError
 
 from lenience.core.bounds import Bounds
@@ -48,6 +48,7 @@ from lenience.service.domain.problems import Damaged
 from lenience.service.domain.rule import CAPACITY, Counts, at_risk_after
 from lenience.service.domain.statements import stated_counts, stated_verdict
 from lenience.service.queries.imported_tally import ImportedTally
+from lenience.service.queries.incremental import CheckedLog, Start
 from lenience.service.queries.model_recomputation import ModelRecomputation
 from lenience.service.queries.overall_recomputation import Opening, OverallRecomputation
 from lenience.service.queries.referral_recomputation import ReferralRecomputation
@@ -198,6 +199,9 @@ class SegmentRecomputation:
     rollouts: RolloutRecomputation | None = None  # of the policy's own chain
     referrals: ReferralRecomputation | None = None  # over all segments
     own_chains: OwnChains | None = None
+    checked: CheckedLog | None = None  # the events that are known already, in an incremental audit
+    first: int = 1  # the first event that is recomputed
+    erased_at: list[int] = field(default_factory=list)  # events before it whose personal data was erased after it
     shadow_segments: ShadowSegmentsRecomputation = field(init=False)
 
     def __post_init__(self) -> None:
@@ -207,8 +211,13 @@ class SegmentRecomputation:
         """Recompute every event of the chain."""
         self.head, self.chain = start, chain
         shared = self._shares_state
-        for seq, digest, event, previous in walk(connection, chain, start, self.label, self.report):
+        known = None if self.checked is None else self.checked.starts.get(chain)
+        if known is not None and self.checked is not None:
+            start = self._start_at(self.checked, known)
+        for seq, digest, event, previous in walk(connection, chain, start, self.label, self.report, self.first - 1):
             self.length, self.head = seq, digest
+            if known is not None and seq == known.length and digest != known.head:
+                self.report(f"event {seq} of {self.label}", "it is not the event that the checkpoint holds")
             if not shared:
                 self._apply(seq, event, previous)
                 continue
@@ -236,6 +245,51 @@ class SegmentRecomputation:
                 self.overall.add_segment_event(self.segment, seq, decision, before, self.counts, loss)
                 for opening in self.overall.openings_at(self.segment, seq):
                     self._count_earlier(opening)
+
+    def _start_at(self, checked: CheckedLog, known: Start) -> str:
+        """Start at the last decision that the checkpoint holds, which states the counts. Return the hash before it.
+
+        Without a decision there, start at the first event.
+        """
+        counted = checked.first_counted(self.chain, known)
+        if counted is None:
+            return checked.names[self.chain]
+        self.first, previous, event = counted
+        self.counts = replace(stated_counts(event), open=0, open_outcomes=0.0, open_successes=0.0, borrowed=None)
+        return previous
+
+    def _life(self, decision: str) -> ExpectedDecision | None:
+        """Return a decision. In an incremental audit, one that was made earlier follows from its proved events."""
+        life = self.expected_decisions.get(decision)
+        if life is None and self.checked is not None and self.first > 1:
+            events = self.checked.events_of(self.chain, decision, self.first)
+            if events is not None:
+                life = self._replay(decision, events)
+                self.expected_decisions[decision] = life
+        return life
+
+    def _replay(self, decision: str, events: Sequence[tuple[int, Event]]) -> ExpectedDecision:
+        """Return a decision after its earlier events, which were audited before."""
+        seq, event = events[0]
+        assert isinstance(event, Decided | Imported)
+        accepted = event.decision == "accept"
+        if isinstance(event, Imported):
+            first = (seq, NO_VERSION, event.decided_at, accepted, event.status)
+            life = ExpectedDecision(*first, *_terms(event.offer), event.source, event.reported, event.outcome_at)
+        else:
+            status = schema.NEW_STATUS[event.decision]
+            life = ExpectedDecision(seq, event.version, event.at, accepted, status, *_terms(event.offer))
+        apart = SegmentRecomputation(self.label, self.segment, self.versions, _ignore, _ignore)
+        apart.expected_decisions[decision] = life
+        if event.personal is not None:
+            apart.commit(seq, decision, event.personal)
+        for place, later in events[1:]:
+            if isinstance(later, Decided):
+                life.status = schema.REPLACED
+            else:
+                apart._apply(place, later, "")
+        self.beside[decision] = [place for place in apart.beside.get(decision, ()) if place < self.first]
+        return life
 
     @property
     def _shares_state(self) -> bool:
@@ -293,7 +347,7 @@ class SegmentRecomputation:
         if not isinstance(event, Observed | StatusReported | Corrected | Expired | Overridden | Erased):
             self.report(where, f"a {type(event).__name__} event does not belong in a segment's chain")
             return
-        life = self.expected_decisions.get(event.decision)
+        life = self._life(event.decision)
         if life is None:
             self.report(where, f"there is no decision {event.decision} before it")
             return
@@ -335,7 +389,8 @@ class SegmentRecomputation:
             self._overridden(where, seq, event, life)
         else:
             for at in self.beside.pop(event.decision, ()):
-                del self.commitments[at]
+                if self.commitments.pop(at, None) is None:
+                    self.erased_at.append(at)
 
     def _overridden(self, where: str, seq: int, event: Overridden, life: ExpectedDecision) -> None:
         accept = event.choice == "accept"
@@ -350,7 +405,7 @@ class SegmentRecomputation:
         life.accepted = accept
         life.status = schema.PENDING if accept else schema.REJECTED
         life.reported = None
-        self._commit(seq, event.decision, event.personal)
+        self.commit(seq, event.decision, event.personal)
 
     def _date(self, where: str, life: ExpectedDecision, outcome_at: int | None) -> None:
         """Note that a decision is no longer pending, and the own date of its outcome."""
@@ -426,11 +481,11 @@ class SegmentRecomputation:
         self.expected_decisions[event.id] = life
         self.shadow_segments.add(seq, event)
         if event.personal is not None:
-            self._commit(seq, event.id, event.personal)
+            self.commit(seq, event.id, event.personal)
 
     def _replace(self, where: str, waiting: str) -> None:
         """Note that a waiting decision was decided again."""
-        life = self.expected_decisions.get(waiting)
+        life = self._life(waiting)
         if life is None or life.status != schema.WAITING:
             self.report(where, f"it decides {waiting} again, which does not wait")
         else:
@@ -495,7 +550,7 @@ class SegmentRecomputation:
         self.imported.setdefault(event.source, ImportedTally()).add_row(event)
         self.expected_decisions[event.id] = life
         if event.personal is not None:
-            self._commit(seq, event.id, event.personal)
+            self.commit(seq, event.id, event.personal)
 
     def _compare_counts(self, where: str, event: Decided | Imported) -> Counts:
         """Compare the counts that an event states with those of the events before it. Return those it states."""
@@ -519,7 +574,8 @@ class SegmentRecomputation:
             )
         return stated
 
-    def _commit(self, seq: int, decision: str, personal: str) -> None:
+    def commit(self, seq: int, decision: str, personal: str) -> None:
+        """Note that an event commits to personal data of a decision."""
         self.commitments[seq] = personal
         self.beside.setdefault(decision, []).append(seq)
 
@@ -546,7 +602,14 @@ class SegmentRecomputation:
                 self.report(where, f"its shadow, {difference}")
 
     def check_rows(self, connection: Connection, chain: int) -> None:
-        """Compare the rows of decisions and personal data with the log."""
+        """Compare the rows of decisions and personal data with the log.
+
+        An incremental audit compares those of the decisions that were made or changed, and leaves out the totals.
+        """
+        if self.first > 1:
+            self._check_some_decisions(connection, chain)
+            self._check_personal(connection, chain)
+            return
         self._check_decisions(connection, chain)
         self._check_personal(connection, chain)
         check_daily_totals(connection, chain, self.label, self._daily_totals(chain), self.report)
@@ -564,26 +627,51 @@ class SegmentRecomputation:
         seen: set[str] = set()
         query = select(decisions).where(decisions.c.chain_id == chain)
         for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
-            expected = self.expected_decisions.get(row[0])
-            if expected is None:
-                self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
-                continue
-            seen.add(row[0])
-            if expected.columns == row[2:]:
-                continue
+            if row[0] in self.expected_decisions:
+                seen.add(row[0])
+            self._check_decision(row)
+        # Compare with the rows themselves. A query for ids alone would be answered by an index.
+        for identity in sorted(self.expected_decisions.keys() - seen)[:10]:
+            self.report(f"decision {identity}", f"it is in the log of {self.label}, but its row is missing")
+
+    def _check_decision(self, row: Any) -> None:
+        """Compare the row of a decision with the log."""
+        expected = self.expected_decisions.get(row[0])
+        if expected is None:
+            self.report(f"decision {row.id}", f"it is not in the log of {self.label}")
+        elif expected.columns != row[2:] or (self.first > 1 and row.chain_id != self.chain):
             accepted = bool(row.accepted) if row.accepted in (0, 1) else row.accepted
             own = (row.amount, row.cost, row.source, row.reported, row.outcome_at)
             stored = ExpectedDecision(row.seq, row.version, row.at, accepted, row.status, *own)
-            if stored != expected:
-                self.report(f"decision {row.id}", describe_differences(stored, expected, "in the table", "in the log"))
-        # Compare with the rows themselves. A query for ids alone would be answered by an index.
-        for identity in sorted(self.expected_decisions.keys() - seen)[:10]:
+            difference = describe_differences(stored, expected, "in the table", "in the log")
+            if stored != expected or row.chain_id != self.chain:
+                self.report(f"decision {row.id}", difference or "its row names another chain")
+
+    def _check_some_decisions(self, connection: Connection, chain: int) -> None:
+        """Compare the rows of the decisions that were made or changed since the checkpoint."""
+        decisions, wanted = schema.decision, sorted(self.expected_decisions)
+        made = [identity for identity, life in self.expected_decisions.items() if life.seq >= self.first]
+        seen: set[str] = set()
+        conditions: list[ColumnElement[bool]] = [
+            decisions.c.id.in_(wanted[i : i + 500]) for i in range(0, len(wanted), 500)
+        ]
+        if made:  # also rows of new decisions that the log does not hold; ids are in the order of time
+            newer = (decisions.c.chain_id == chain) & (decisions.c.id >= min(made)) & (decisions.c.seq >= self.first)
+            conditions.append(newer & decisions.c.source.is_(None))
+        for condition in conditions:
+            for row in connection.execute(select(decisions).where(condition)):
+                seen.add(row.id)
+                self._check_decision(row)
+        for identity in [one for one in wanted if one not in seen][:10]:
             self.report(f"decision {identity}", f"it is in the log of {self.label}, but its row is missing")
 
     def _check_personal(self, connection: Connection, chain: int) -> None:
         personal = schema.personal
         unmatched = dict(self.commitments)
-        query = select(personal).where(personal.c.chain_id == chain)
+        own = personal.c.seq >= self.first
+        if self.erased_at:
+            own |= personal.c.seq.in_(self.erased_at[:5_000])
+        query = select(personal).where((personal.c.chain_id == chain) & own)
         for row in connection.execute(query.execution_options(yield_per=AT_A_TIME)):
             where = f"personal data at event {row.seq} of {self.label}"
             digest = unmatched.pop(row.seq, None)
@@ -603,6 +691,10 @@ class SegmentRecomputation:
 
 def _counted(chain: int, life: ExpectedDecision) -> CountedDecision:
     return CountedDecision(chain, life.version, life.at, life.accepted, life.status, life.amount, life.cost)
+
+
+def _ignore(where: str, what: str) -> None:
+    """Ignore a finding about events that were audited before."""
 
 
 def _states(event: Decided | Imported, counts: Counts) -> bool:

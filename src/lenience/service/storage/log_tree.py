@@ -71,6 +71,10 @@ class LogTree:
         hashes = self._tile(floor, tile)
         return complete_root(_split(hashes)[offset : offset + (1 << inside)])
 
+    def tile(self, level: int, position: int) -> bytes:
+        """Return the hashes of a tile."""
+        return self._tile(level, position)
+
     def index_of(self, chain: int, seq: int) -> int | None:
         """Return the leaf of an event, or None if it is not in the tree yet."""
         runs = schema.log_run

@@ -73,8 +73,8 @@ class CheckedLog:
         for chain, (seq, index) in last.items():
             own = (events.c.chain_id == chain) & (events.c.seq == seq)
             digest = self.connection.execute(select(events.c.hash).where(own)).scalar_one_or_none()
-            inside = (events.c.chain_id == chain) & (events.c.seq <= seq)
-            number = self.connection.execute(select(func.count()).select_from(events).where(inside)).scalar_one()
+            until = (events.c.chain_id == chain) & (events.c.seq <= seq)
+            number = self.connection.execute(select(func.count()).select_from(events).where(until)).scalar_one()
             if number != seq:
                 self.report(f"chain {chain}", f"{seq - number:,} of its first {seq:,} events are missing")
             elif digest is not None and self.proved(chain, seq, digest, index):

@@ -159,8 +159,9 @@ class RejectedSegment(msgspec.Struct, frozen=True):
         if self.verdict == "unknown":
             return _describe_unknown(self, hundred, people)
         even = f"{100 * self.break_even:.0f}"
+        source = "by the model, " if self.basis == "model" else ""
         return (
-            f"{self.segment}: of 100 rejected, {hundred} would have succeeded. The break-even is {even}. "
+            f"{self.segment}: {source}of 100 rejected, {hundred} would have succeeded. The break-even is {even}. "
             f"{_describe_verdict(self, people, money)}{_describe_doubts(self)}"
         )
 

@@ -350,6 +350,13 @@ def _cautions(some: list[RejectedSegment], by_people: PeopleSample | None, alike
             "The estimates are those of the model. Rejected applicants who are unlike all accepted ones are "
             "extrapolated, and only random acceptances could show it."
         )
+    untried = sum(one.rejected for one in some if one.basis == "model" and one.outcomes == 0)
+    if untried:
+        verb = "is" if untried == 1 else "are"
+        cautions.append(
+            f"{counted(untried, 'rejected applicant')} {verb} in groups without any outcome of an accepted one. There "
+            "the model extrapolates."
+        )
     uncovered = sum(one.not_covered for one in some)
     if uncovered:
         cautions.append(

@@ -21,7 +21,7 @@ OFFERED: Json = {
     "offers": {"amount": [1000.0], "cost": [0.7], "currency": "$"},
     "discount": 0.95,
 }
-RATES = {"young": 0.5, "old": 0.9}
+RATES = {"young": 0.25, "old": 0.9}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_rejections_are_counted_as_in_the_log(engine: Engine) -> None:
     young = next(one for one in answer.segments if one.segment == "young")
     own = [view for view in views if view.segment == "young"]
     rejected = [view for view in own if view.decision == "reject"]
-    assert young.rejected == len(rejected) > 20
+    assert young.rejected == len(rejected) > 5
     assert young.amount == 1000.0 * len(rejected)
     n, s, pending = engine.counts("young")
     assert young.rate == pytest.approx(s / n)
@@ -78,7 +78,7 @@ def test_rejections_are_counted_as_in_the_log(engine: Engine) -> None:
     assert (young.check.interval.lower, young.check.interval.upper) == pytest.approx((check.lower, check.upper))
     people = [view for view in views if view.overridden]
     assert answer.by_people is not None
-    assert answer.by_people.accepted == len(people) > 2
+    assert answer.by_people.accepted == len(people) > 0
     to_learn = [view for view in own if view.decision == "accept" and view.rule in TO_LEARN]
     assert young.to_learn == len(to_learn)
     assert young.to_learn_profit == pytest.approx(sum(view.profit or 0.0 for view in to_learn))

@@ -8,7 +8,7 @@ from litestar import Request, Response, get
 
 from lenience.analysis.rejection_results import days_in_words, of_hundred
 from lenience.dashboard.figures.intervals import rejection_bar
-from lenience.dashboard.rendering import page
+from lenience.dashboard.rendering import natural, page
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
 from lenience.service.queries.rejections import money_of
@@ -22,6 +22,8 @@ async def rejections(name: PolicyName, request: Req) -> Response[bytes]:
     service: Service = request.app.state.service
     answer = await service.ask(lambda: service.queries.rejections(name))
     shown = [one for one in answer.segments if one.break_even is not None]
+    if any(one.basis == "model" for one in shown):
+        shown.sort(key=lambda one: natural(one.segment))  # bands of the expected rate
     return page(
         request,
         "rejections.html",

@@ -137,6 +137,7 @@ OFFER_EFFORT = EFFORT | {
 }  # fmt: skip
 
 TARGETS = (
+    Target(SOLVERS + "stopping/free_labels.py", (OFFERS,), (OFFER_KERNELS, MARGINS), skipped=EFFORT),
     Target(SOLVERS + "stopping/band.py", (SOLVER_EFFORT,), (STRIKE, MARGINS, SMALL_EFFORT), skipped=EFFORT),
     Target(SOLVERS + "stopping/solve.py", (MARGINS, STOPPING), skipped=EFFORT),
     Target(

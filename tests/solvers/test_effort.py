@@ -11,12 +11,12 @@ from lenience.solvers.stopping.band import Band, solve_band
 # Prior n and s, cost, discount, last row, whether it is a horizon, what is dropped, rows of decisions; then the states
 # computed, and the widths at the prior and at the boundary.
 STOPPING = [
-    (2.0, 1.0, 0.8, 0.99, 1500, False, 1e-10, 100, 94_185, 6.03e-12, 7.50e-11),
-    (5.0, 4.0, 0.6, 0.95, 300, False, 1e-8, 30, 7_873, 1.559e-9, 1.559e-9),
-    (2.0, 1.0, 0.5, 0.999, 6000, False, 1e-9, 50, 899_308, 2.076e-8, 2.076e-8),
+    (2.0, 1.0, 0.8, 0.99, 1500, False, 1e-10, 100, 44_604, 4.94e-12, 1.51e-11),
+    (5.0, 4.0, 0.6, 0.95, 300, False, 1e-8, 30, 3_381, 1.766e-9, 1.766e-9),
+    (2.0, 1.0, 0.5, 0.999, 6000, False, 1e-9, 50, 805_129, 2.132e-9, 2.132e-9),
     (2.0, 1.0, 0.8, 1.0, 2000, True, 1e-9, 100, 172_581, 1.972e-10, 1.972e-10),
     (3.0, 1.0, 0.4, 0.98, 300, True, 1e-7, 300, 5_063, 7.00e-9, 7.00e-9),
-    (1.0, 0.5, 0.7, 0.9, 9000, False, 1e-12, 1, 225_068, 4.78e-15, 4.78e-15),
+    (1.0, 0.5, 0.7, 0.9, 9000, False, 1e-12, 1, 186_876, 4.09e-15, 4.09e-15),
 ]
 
 

@@ -18,9 +18,10 @@ from lenience import Belief, Discounted, MixtureBelief, Offer, Offers
 from lenience.solvers.offers.band import solve_offer_band
 from lenience.solvers.offers.delayed import solve_delayed_offer_band
 from lenience.solvers.offers.horizon import find_band
-from lenience.solvers.offers.learning_gain import decay_rates, free_label_gain, free_label_part, known_gain
+from lenience.solvers.offers.learning_gain import decay_rates, free_label_gain, known_gain
 from lenience.solvers.offers.solve import OfferArrays, components, prepare, solve_offers
 from lenience.solvers.stopping.band import put_above
+from lenience.solvers.stopping.free_labels import free_label_part
 
 Prior = Belief | MixtureBelief
 State = tuple[int, int]

@@ -124,6 +124,10 @@ def solving(label: str, work: Callable[[], Result], estimate: Callable[[], str] 
 
 def each(label: str, items: Iterable[Item]) -> Iterator[Item]:
     """Iterate over the items and show how many are done."""
+    if not sys.stderr.isatty():  # Without a terminal there is no bar, and importing it takes a while.
+        with announcing(label):
+            yield from items
+        return
     with _bar() as bar, _unless_seen(label):
         yield from bar.track(list(items), description=label)
 

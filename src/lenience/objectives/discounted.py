@@ -280,10 +280,11 @@ class Discounted(
         >>> Discounted(cost=0.8, discount=0.99).solve_seconds(Belief(2, 1)) < 0.1
         True
         """
-        from lenience.solvers.offers.solve import offer_seconds
         from lenience.solvers.stopping.solve import discounted_seconds
 
         if self.offers is not None or isinstance(prior, MixtureBelief):
+            from lenience.solvers.offers.solve import offer_seconds
+
             offers = self.offers or Offers((1.0,), (self.cost,))
             return offer_seconds(prior, offers, self.discount, rows, tolerance)
         return discounted_seconds(prior.n, self.cost, self.discount, rows, tolerance, look_ahead)

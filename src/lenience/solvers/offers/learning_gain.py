@@ -4,27 +4,14 @@ Both bounds are sums over the kinks κ of φ(p) = Σ b (p − κ)⁺, the reward
 
 - Knowing p adds Σ b E(p − κ)⁺ − φ(p̂).
 - Suppose that every arrival brings its label, also where it is rejected. Then one accepts what pays at once, and the
-  t-th arrival earns E φ(p̂_t), where p̂_t is the mean after t labels. With T geometric, P(T = t) = (1 − γ)γ^t, and h =
-  E T = γ/(1 − γ), such labels add X_free = E φ(p̂_T) − φ(p̂). This is less than what knowing p adds, and usually far
-  less, because learning takes time.
+  t-th arrival earns E φ(p̂_t), where p̂_t is the mean after t labels. With T geometric, P(T = t) = (1 − γ)γ^t, such
+  labels add X_free = E φ(p̂_T) − φ(p̂).
 
-There are three bounds for each kink, with d = |p̂ − κ|, and the smallest counts:
-
-- The variance of p̂_t is v t/(n + t), where v = p̂(1 − p̂)/(n + 1). Scarf's bound ½(√(variance + d²) − d) is concave in
-  the variance, and the variance is concave in t. So by Jensen's inequality T may be replaced by h.
-- E(κ − p̂_t)⁺ ≤ E(κ − p)⁺, which has the tail of a sub-Gaussian p (Marchal and Arbel 2017).
-- Above the kink the gain is P = E(κ − p̂_T)⁺, and P = γ E P′. There γ^t exp(−β(s − κn)) is a supermartingale if
-  γ(κ e^(−β(1−κ)) + (1−κ) e^(βκ)) ≤ 1. So P ≤ C exp(−βnd) if C exp(−β(s − κn)) bounds P at the first mean that is not
-  above κ. That mean is κ − o/n with o ≤ 1. Scarf's bound of P is at most S + o/n there, where S is half the root of the
-  variance, so C = max(S, 1/(βn)) is enough. Later n is larger, and the bound of P is smaller. Below the kink successes
-  and failures change places.
-
-For a mixture of Beta distributions, knowing the component adds more, and then each component has its own bound.
+What free labels add at one kink is bounded in :mod:`lenience.solvers.stopping.free_labels`. For a mixture of Beta
+distributions, knowing the component adds more, and then each component has its own bound.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +19,7 @@ from numpy.typing import NDArray
 from lenience.core.compiled import compiled
 from lenience.solvers.offers.posterior_means import component_weights
 from lenience.solvers.stopping.band import put_above
+from lenience.solvers.stopping.free_labels import decay_rate, free_label_part
 
 
 @compiled
@@ -73,33 +61,10 @@ def known_gain(
 def decay_rates(gamma: float, kink: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the rate β of each kink, in the first line for means above it and in the second for means below it."""
     rates = np.zeros((2, kink.size))
-    fade = min(-math.log(gamma), 40.0) if gamma > 0.0 else 40.0
     for i in range(kink.size):
-        for side in range(2):
-            at = kink[i] if side == 0 else 1.0 - kink[i]
-            rate = math.sqrt(2.0 * fade / max(at * (1.0 - at), 1e-6))
-            while gamma * (at * math.exp(-rate * (1.0 - at)) + (1.0 - at) * math.exp(rate * at)) * (1.0 + 1e-13) > 1.0:
-                rate *= 0.97
-            rates[side, i] = rate
+        rates[0, i] = decay_rate(gamma, kink[i])
+        rates[1, i] = decay_rate(gamma, 1.0 - kink[i])
     return rates
-
-
-@compiled
-def free_label_part(mean: float, n: float, kink: float, h: float, above: float, below: float) -> float:
-    """Bound what free labels add at one kink, for a Beta belief; ``above`` and ``below`` are the kink's rates."""
-    part = h / ((n + h) * (n + 1.0))
-    distance = abs(kink - mean)
-    variance = mean * (1.0 - mean) * part
-    scarf = 0.5 * variance / (math.sqrt(variance + distance * distance) + distance + 1e-300)
-    rate = above if mean > kink else below
-    fall = rate * n * distance
-    fall_known = 2.0 * (n + 1.0) * distance * distance
-    largest = max(0.5 * math.sqrt((kink * (1.0 - kink) + 1.0 / n) * part), 1.0 / (rate * n))
-    if fall < fall_known:
-        fall = fall_known
-        largest = math.sqrt(0.125 * math.pi / (n + 1.0))
-    # The exponential of a large number takes long, and only its order of magnitude matters there.
-    return min(scarf, largest * (math.exp(-fall) if fall < 60.0 else 1e-26))
 
 
 @compiled

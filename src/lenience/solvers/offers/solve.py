@@ -19,7 +19,7 @@ from lenience.core.mixture_belief import MixtureBelief
 from lenience.core.offers import Offers
 from lenience.solvers.offers.band import MARGIN, solve_offer_band
 from lenience.solvers.offers.learning_gain import known_gain
-from lenience.solvers.stopping.solve import check_size, progress
+from lenience.solvers.stopping.solve import check_size, guess_look_ahead, progress
 
 SECONDS_A_STATE = 2e-9  # on one core
 MOST_STATES = 1e11  # about three minutes
@@ -103,6 +103,8 @@ def prepare(offers: Offers, charges: Sequence[float] = ()) -> OfferArrays:
 
 def upper_envelope(lines: list[tuple[float, float]]) -> tuple[list[tuple[float, float]], list[float]]:
     """Return the lines a(p − c) that are largest somewhere in 0 < p < 1, by slope, and where one follows another."""
+    if len(lines) == 1:
+        return lines, []
     best: list[tuple[float, float]] = []
     crossings: list[float] = []
     for a, c in sorted(lines, key=lambda line: (line[0], -line[1])):
@@ -227,24 +229,15 @@ def components(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], NDAr
 
 
 def _guess_look_ahead(arrays: OfferArrays, n: float, discount: float, target: float) -> int:
-    """Return how many rows it takes until the last row's bounds have closed to the target.
-
-    ``n`` is the size of the last belief that must be this precise. The bounds close by the discount a row.
-    """
-    if discount == 0.0:
-        return 1
-    rate = -math.log(discount)
+    """Guess how many rows it takes until the last row's bounds have closed to the target."""
     h = discount / (1.0 - discount)
     distance = np.abs(arrays.kink[:, None] - arrays.kink)
-    exponent = 3.0  # The bounds close by the factor exp(−exponent).
-    for _ in range(3):
-        size = n + exponent / rate
+
+    def gap(size: float) -> float:
         deviation = np.sqrt(arrays.kink * (1.0 - arrays.kink) / size * (h / (size + h)))[:, None]
-        gain = float((0.5 * (np.hypot(deviation, distance) - distance) @ arrays.slope).max())
-        exponent = math.log(max(gain / (target * (1.0 - discount)), 2.0))
-        # The last row's bounds differ within a few states of a kink only, and that difference diffuses.
-        exponent = max(exponent - 0.5 * math.log(math.pi * exponent), 1.0) if exponent > 1.0 else exponent
-    return math.ceil(exponent / rate) + 2
+        return float((0.5 * (np.hypot(deviation, distance) - distance) @ arrays.slope).max())
+
+    return guess_look_ahead(gap, n, discount, target)
 
 
 def _states(arrays: OfferArrays, n: float, last: int, drop: float) -> float:

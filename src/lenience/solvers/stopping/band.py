@@ -14,18 +14,22 @@ least the second exactly if accepting is optimal (Theorem 1).
 
 Guarantees. ``lower`` and ``upper`` enclose Q at every state, including rounding:
 
-- The last row starts from (c − p̂)⁺ ≤ Q ≤ E(c − p)⁺, the values of learning nothing more and of knowing p (Proposition 3
-  and the clairvoyant). The upper start in the code is Scarf's bound, which is no smaller. The recursion is monotone, so
-  it preserves both bounds.
+- The last row starts from (c − p̂)⁺ ≤ Q ≤ E(c − p̂_T)⁺, the values of learning nothing more (Proposition 3) and of a free
+  label from every arrival (:mod:`lenience.solvers.stopping.free_labels`). The recursion is monotone, so it preserves
+  both bounds.
 - Every term is positive, so a row adds a relative error of at most 8 roundings (of 2⁻⁵³): n − s, f, n, γ/n, two
   products, the sum, and γ itself. The lower recursion uses γ(1 − 10⁻¹⁵) and the upper one γ(1 + 10⁻¹⁵), a larger margin
   than that.
 - If stopping is proved optimal at both successors of a state, it is optimal at the state too, because c > p̂ there. So
   the lower edge of the band falls by at most one state per row. Above a state where accepting is proved optimal,
   accepting is optimal (Proposition 2), so the interior needs no comparison.
-- Q does not rise with s (docs/proofs.md). Above the band, at a fixed s, it does not rise towards earlier rows either:
-  by Proposition 2 accepting is optimal there, so Q is γ times a mean of values that are not larger. So above the band 0
-  ≤ Q ≤ the upper bound of the state that was dropped last.
+- Above the cost accepting is optimal, so Q = γ E Q′ there, and K exp(−β(s − cn)) with the rate β of
+  :mod:`lenience.solvers.stopping.free_labels` is at least γ times its mean over the successors. So where it bounds Q at
+  all states from some s on, it does so in the row before too. Such a bound holds above the band: it falls by exp(−βc)
+  towards each earlier row at a fixed s, and K is raised if need be when a state is dropped. Over a horizon the bound of
+  the state that was dropped last holds, because Q does not rise with s (docs/proofs.md), nor towards earlier rows.
+- What is dropped m rows after the last row that is needed counts with γ^m there. So states whose Q is below γ^(−m) drop
+  may be dropped, and the band is narrower in later rows.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled, exactly_compiled
+from lenience.solvers.stopping.free_labels import decay_rate, free_label_part, free_label_tail
 
 ROUNDING = 1e-15  # relative margin per row, above the 8 × 1.11e-16 of the analysis above
 
@@ -130,6 +135,19 @@ def solve_band(
     undecided = 0
     edge_width = 0.0
     states = 0
+    h = 0.0
+    rate = 0.0
+    rate_below = 0.0
+    fall = 1.0  # factors of the bound above the band, for a row before and for a success less
+    rise = 1.0
+    row_drop = drop  # what Q may be at most where states of the row are dropped
+    if not horizon:
+        h = gamma / (1.0 - gamma)
+        rate = decay_rate(gamma, c)
+        rate_below = decay_rate(gamma, 1.0 - c)
+        fall = math.exp(-rate * c) * (1.0 + 4e-15)
+        rise = math.exp(rate) * (1.0 + 4e-15)
+        row_drop = min(drop * gamma ** float(table - last), 1.0) if gamma > 0.0 else drop
 
     # Find the band of the last row: from the first state at which stopping is not proved to the last with a Q above
     # drop.
@@ -146,23 +164,21 @@ def solve_band(
     else:
         while edge > 0:
             below = strike_distance(c, n0, s0, last, edge - 1) / n
-            if below > 0.0:
-                mean = (s0 + (edge - 1)) / n
-                gain = put_above(below, n, mean * (1.0 - mean) / (n + 1.0))
-                if gamma_high * gain * 1.0001 <= (1.0 - gamma) * below:
-                    break
+            # Stopping is proved if γ E Q′ ≤ c − p̂. Free labels add γ (E Q′ − (c − p̂)) at most.
+            if below > 0.0 and free_label_part((s0 + (edge - 1)) / n, n, c, h, rate, rate_below) * 1.0001 <= (
+                1.0 - gamma
+            ) * below * (1.0 - 1e-12):
+                break
             edge -= 1
         while top < last:
-            above = max(-strike_distance(c, n0, s0, last, top) / n, 0.0)
             mean = min((s0 + top) / n, 1.0)
-            if put_above(above, n, mean * (1.0 - mean) / (n + 1.0)) < drop:
+            if mean > c and free_label_part(mean, n, c, h, rate, rate_below) < row_drop:
                 break
             top += 1
-    above_band = 0.0  # an upper bound of Q at every state above the band
+    above_band = 0.0  # an upper bound of Q at the first state above the band
     if not horizon and top < last:
-        above = max(-strike_distance(c, n0, s0, last, top + 1) / n, 0.0)
-        mean = min((s0 + top + 1) / n, 1.0)
-        above_band = put_above(above, n, mean * (1.0 - mean) / (n + 1.0))
+        above_band = free_label_tail(n, c, h, rate) * math.exp(rate * strike_distance(c, n0, s0, last, top + 1))
+        above_band *= 1.0 + 1e-11
 
     # The arrays are a window that moves down with the band and grows with it.
     window = 2 * (top - edge + 4) + 4096
@@ -174,7 +190,7 @@ def solve_band(
         for j in range(edge, top + 1):
             below = strike_distance(c, n0, s0, last, j) / n
             mean = min((s0 + j) / n, 1.0)
-            extra = put_above(abs(below), n, mean * (1.0 - mean) / (n + 1.0))
+            extra = free_label_part(mean, n, c, h, rate, rate_below) * (1.0 + 1e-12)
             low[j - base] = max(below, 0.0) * (1.0 - 1e-14)
             high[j - base] = max(below, 0.0) * (1.0 + 1e-14) + extra
 
@@ -233,6 +249,8 @@ def solve_band(
             high[top + 1 - base] = above_band
         else:
             top = k
+        above_band *= fall
+        row_drop = max(gamma * row_drop, drop)
 
         # Compare at the edge: stops come first, then undecided states, up to the first state where accepting is proved.
         j = edge
@@ -303,8 +321,11 @@ def solve_band(
                     mean = min((s0 + top) / n, 1.0)
                     known = weight * put_above(above, n, mean * (1.0 - mean) / (n + 1.0))
                     high[top - base] = min(high[top - base], known * (1.0 + 1e-14))
-            while top > accepted + 2 and high[top - base] < drop:
-                above_band = high[top - base]
+            while top > accepted + 2:
+                bound = high[top - base] if horizon else max(high[top - base], above_band * rise)
+                if bound >= row_drop or (not horizon and s0 + top <= c * n):
+                    break
+                above_band = bound
                 top -= 1
             if k == 0:
                 continue_low = low[i]

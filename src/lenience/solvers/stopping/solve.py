@@ -13,6 +13,7 @@ show the precision that was reached.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -191,16 +192,32 @@ def _value(stops: bool, reward: Bounds) -> Bounds:
     return Bounds(0.0, 0.0) if stops else Bounds(max(reward.lower, 0.0), max(reward.upper, 0.0))
 
 
-def _guess_look_ahead(n: float, cost: float, discount: float, target: float) -> int:
-    """Guess the number of rows over which discounting shrinks the gap of the last row to the target."""
+def guess_look_ahead(
+    gap: Callable[[float], float], n: float, discount: float, target: float, final: bool = False
+) -> int:
+    """Guess how many rows it takes until the bounds of the last row have closed to the target.
+
+    ``gap`` returns how far they are apart at a belief size, in units of reward an individual, and n is the size of the
+    last belief that must be this precise. The bounds close by the discount a row. In the last row they differ near the
+    break-even only, and that difference diffuses; with ``final`` it also ends where a rejection is final.
+    """
     if discount == 0.0:
         return 1
     rate = -math.log(discount)
-    # The first guess follows from the gap at the start, in units of value. The second was enough in experiments at
-    # every n and discount, because few paths lead from the boundary to states where that gap is wide.
-    gap = math.log(max(0.5 * math.sqrt(cost * (1.0 - cost) / (n + 3.0 / rate)) / (target * (1.0 - discount)), 2.0))
-    usual = max(-math.log(target) - 3.6, 3.0)
-    return math.ceil(min(gap, usual) / rate) + 2
+    exponent = 3.0  # The bounds must close by the factor exp(−exponent).
+    for _ in range(4):
+        start = math.log(max(gap(n + exponent / rate) / (target * (1.0 - discount)), math.e))
+        spread = 0.5 * math.log(math.pi * exponent) + (math.log(2.0 * exponent) - 1.0 if final else 0.0)
+        exponent = max(start - spread, 1.0)
+    return math.ceil(exponent / rate) + 2
+
+
+def _guess_look_ahead(n: float, cost: float, discount: float, target: float) -> int:
+    """Guess the number of rows over which discounting shrinks the gap of the last row to the target."""
+    h = discount / (1.0 - discount)
+    return guess_look_ahead(
+        lambda size: 0.5 * math.sqrt(cost * (1.0 - cost) / size * (h / (size + h))), n, discount, target, final=True
+    )
 
 
 def _band_width(n: float, cost: float, discount: float, drop: float) -> float:

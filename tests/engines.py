@@ -7,16 +7,20 @@ from typing import Any
 
 import msgspec
 import pytest
+from sqlalchemy import select, update
 
 from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.monitor import Monitor
 from lenience.service.commands.outcomes import Change, OverrideRequest, ReviewRequest
+from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.clock import now
+from lenience.service.domain.events import Event, read, write
 from lenience.service.domain.receipts import make_sender
 from lenience.service.domain.specification import PolicySpecification
 from lenience.service.queries.audit import AuditReport, audit
 from lenience.service.queries.reading import Queries
+from lenience.service.storage import schema
 from lenience.service.storage.command import Command
 from lenience.service.storage.policy_cache import PolicyCache
 from lenience.service.storage.store import Store
@@ -110,3 +114,20 @@ class Engine:
 
     def audit(self) -> AuditReport:
         return audit(self.store)
+
+
+def rewrite(engine: Engine, segment: str | None, change: Callable[[Event], Event]) -> None:
+    """Change events of a chain and write all hashes again, as only somebody with the whole database can."""
+    with engine.store.write() as connection:
+        own = schema.chain.c.segment.is_(None) if segment is None else schema.chain.c.segment == segment
+        chain = connection.execute(select(schema.chain).where(schema.chain.c.policy_id.is_not(None), own)).one()
+        rows = connection.execute(
+            select(schema.event).where(schema.event.c.chain_id == chain.id).order_by(schema.event.c.seq)
+        ).all()
+        head = genesis("cards", segment)
+        for row in rows:
+            body = write(change(read(row.body)))
+            head = link(head, body)
+            place = (schema.event.c.chain_id == chain.id) & (schema.event.c.seq == row.seq)
+            connection.execute(update(schema.event).where(place).values(body=body, hash=head))
+        connection.execute(update(schema.chain).where(schema.chain.c.id == chain.id).values(head=head))

@@ -163,3 +163,9 @@ def _print(report: AuditReport, as_json: bool) -> None:
                 "by the numbers in the log.",
                 soft_wrap=True,
             )
+        if report.assignments_not_recomputed:
+            out.print(
+                f"References were erased of {counted(report.assignments_not_recomputed, 'decision')} in a rollout. "
+                "Which version had to decide them cannot be recomputed.",
+                soft_wrap=True,
+            )

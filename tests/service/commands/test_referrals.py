@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from sqlalchemy import delete, update
 
-from engines import SQLITE, Engine
+from engines import SQLITE, Engine, rewrite
 from lenience.service.commands.expire_referrals import ExpireReferrals
 from lenience.service.domain.clock import DAY
+from lenience.service.domain.events import Decided, Event
 from lenience.service.domain.problems import Conflict
 from lenience.service.domain.receipts import Sender, make_sender
 from lenience.service.domain.referral import SETTLED
@@ -158,6 +160,46 @@ def test_the_audit_notices_a_changed_referral(free_engine: Engine, column: str) 
     with engine.store.write() as connection:
         connection.execute(update(schema.referral).where(row).values({column: changed}))
     assert any(made["id"] in finding.where for finding in engine.audit().findings)
+
+
+def changed_review(event: Event, **changes: Any) -> Event:
+    """Change what the first decision states about a review."""
+    if not isinstance(event, Decided) or event.arrivals:
+        return event
+    assert event.review is not None
+    return msgspec.structs.replace(event, review=msgspec.structs.replace(event.review, **changes))
+
+
+@SQLITE
+@pytest.mark.parametrize("changes", [{"worth": 0.5}, {"price": 0.001}, {"used": 1}])
+def test_the_audit_recomputes_what_a_review_was_worth(free_engine: Engine, changes: dict[str, Any]) -> None:
+    engine = free_engine
+    engine.create(referral={"daily_capacity": 2})
+    assert engine.decide()["decision"] == "refer"
+    rewrite(engine, "young", lambda event: changed_review(event, **changes))
+    assert [finding for finding in engine.audit().findings if "tree" not in finding.where]
+
+
+@SQLITE
+def test_the_audit_notices_a_case_that_was_kept_from_people(free_engine: Engine) -> None:
+    engine = free_engine
+    engine.create(**NEAR)
+    made = engine.decide()
+
+    def keep(event: Event) -> Event:
+        if not isinstance(event, Decided) or event.referral is None:
+            return event
+        ground = event.referral
+        return msgspec.structs.replace(event, decision=ground.would, rule=ground.rule, referral=None)
+
+    rewrite(engine, "young", keep)
+    with engine.store.write() as connection:
+        connection.execute(delete(schema.referral))
+        row = schema.decision.c.id == made["id"]
+        connection.execute(update(schema.decision).where(row).values(accepted=1, status=schema.PENDING))
+        chain = schema.chain.c.segment == "young"
+        connection.execute(update(schema.chain).where(chain).values(accepted=1, pending=1))
+    assert any("a person decides it" in finding.what for finding in engine.audit().findings)
 
 
 @SQLITE

@@ -6,14 +6,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import update
 
-from engines import SQLITE, Engine
+from engines import SQLITE, Engine, rewrite
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import DecisionRequest
 from lenience.service.commands.ranking import DecideRanked
-from lenience.service.domain.chain import genesis, link
-from lenience.service.domain.events import Decided, Event, StateChanged, read, write
+from lenience.service.domain.events import Decided, Event, StateChanged
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import Conflict
 from lenience.service.domain.receipts import make_sender
@@ -175,24 +174,6 @@ def test_a_ranked_batch_stays_with_the_active_version(engine: Engine) -> None:
     made = engine.call(DecideRanked(sender, "cards", requests, False, capacity=2))["decisions"]
     assert {one["policy_version"] for one in made} == {1}
     assert engine.audit().whole
-
-
-def rewrite(engine: Engine, segment: str | None, change: Any) -> None:
-    """Change events of a chain and write all hashes again, as only somebody with the whole database can."""
-    with engine.store.write() as connection:
-        own = schema.chain.c.segment.is_(None) if segment is None else schema.chain.c.segment == segment
-        chain = connection.execute(select(schema.chain).where(schema.chain.c.policy_id.is_not(None), own)).one()
-        rows = connection.execute(
-            select(schema.event).where(schema.event.c.chain_id == chain.id).order_by(schema.event.c.seq)
-        ).all()
-        head = genesis("cards", segment)
-        for row in rows:
-            event: Event = change(read(row.body))
-            body = write(event)
-            head = link(head, body)
-            place = (schema.event.c.chain_id == chain.id) & (schema.event.c.seq == row.seq)
-            connection.execute(update(schema.event).where(place).values(body=body, hash=head))
-        connection.execute(update(schema.chain).where(schema.chain.c.id == chain.id).values(head=head))
 
 
 @SQLITE

@@ -37,7 +37,6 @@ from lenience.service.domain.rollout_comparison import RolloutComparison
 from lenience.service.domain.shadow_comparison import ShadowComparison
 from lenience.service.http.common import PolicyName
 from lenience.service.http.service import Service
-from lenience.service.queries.rollouts import compare_rollout
 from lenience.service.queries.shadow_versions import compare_shadows
 from lenience.service.storage import schema
 from lenience.service.storage.import_records import read_imports
@@ -88,12 +87,12 @@ def filled_in(
 ) -> dict[str, Any]:
     """Return the values of the page."""
     report = report_view(service, name, version)
+    rollout = None if version else service.queries.rollout(name).rollout
     with service.store.read() as connection:
         status = read_policy_status(service, connection, name, version)
         if hand is not None and segment not in status.version.rules:
             segment = None  # it was typed into the form, not chosen in the address
         compared = [] if version else compare_shadows(connection, status.record)
-        rollout = None if version else compare_rollout(connection, status.record)
         authors = version_authors(connection, status.record.chain)
         events = policy_events(connection, status)
         versions = read_version_records(connection, status.record)

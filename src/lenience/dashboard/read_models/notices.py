@@ -72,7 +72,9 @@ def decisions_needed(
             if queue:
                 verb = "waits" if queue == 1 else "wait"
                 what = f"{policy.name}: {counted(queue, 'applicant')} {verb} for {words}."
-                notices.append(Notice("wait", what, f"/decisions?policy={policy.name}&status={status}"))
+                waiting = f"/decisions?policy={policy.name}&status={status}"
+                link = f"/reviews?policy={policy.name}" if status == schema.REFERRED else waiting
+                notices.append(Notice("wait", what, link))
         late = _overdue(policy, oldest)
         if late:
             notices.append(Notice("overdue", late, f"/decisions?policy={policy.name}&status=pending"))

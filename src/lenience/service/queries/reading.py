@@ -130,6 +130,7 @@ class Queries:
         self.store = store
         self.registry = registry
         self._reports = ReportCache[ModelReport]()
+        self._rollouts = ReportCache[RolloutAnswer]()
         self._monitoring = ReportCache[MonitoringReport]()
         self._rejections = ReportCache[RejectionsAnswer]()
 
@@ -254,9 +255,19 @@ class Queries:
             return ShadowsAnswer(name, compare_shadows(connection, self.registry.load(connection, name)))
 
     def rollout(self, name: str) -> RolloutAnswer:
-        """Return the version of a policy that is rolled out, compared with the active one."""
+        """Return the version of a policy that is rolled out, compared with the active one.
+
+        A comparison is cached until an event is added to a chain of the policy.
+        """
         with self.store.read() as connection:
-            return RolloutAnswer(name, compare_rollout(connection, self.registry.load(connection, name)))
+            record = self.registry.load(connection, name)
+            if record.rollout is None:
+                return RolloutAnswer(name, None)
+            return self._rollouts.of(
+                (record.id, record.rollout.number),
+                _state_of(connection, record),
+                lambda: RolloutAnswer(name, compare_rollout(connection, record)),
+            )
 
     def referrals(self, name: str | None, after: str | None, size: int, order: QueueOrder = "oldest") -> ReferralsPage:
         """Return the cases of one policy, or of all, that wait for a person."""

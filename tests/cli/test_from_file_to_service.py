@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from engines import Engine
-from lenience import FeaturePolicy
+from lenience import Discounted, FeaturePolicy, fit_history
 from lenience.cli import COMMANDS, GROUPS, cli
 from lenience.cli.serve import prepare
 from lenience.data import sample_loans
 from serving import serving
 
 Run = Callable[..., tuple[int, str, str]]
+ROOT = Path(__file__).parents[2]
 COLUMNS = (
     "--accepted",
     "approved",
@@ -95,15 +98,75 @@ def test_check_says_who_is_accepted(run: Run, policy: str) -> None:
     assert f"about {100 * accepted:.0f} are accepted" in out
 
 
+def console_commands(page: str) -> list[list[str]]:
+    """The lenience commands in the console blocks of a page, as a shell would split them."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"```console\n(.*?)```", text, re.S)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [shlex.split(line.removeprefix("$ "), comments=True)[1:] for line in lines if line.startswith("$ lenience ")]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorials/lender.md"])
+def test_every_console_command_is_valid(page: str) -> None:
+    commands = console_commands(page)
+    assert [words[0] for words in commands][-1] == "serve"
+    for name, *words in commands:
+        command = cli.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("os.path.exists", lambda path: True)
+            command.make_context(name, list(words))
+
+
+def test_the_commands_of_the_readme_run_as_printed(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but the last one, which would serve: its file is checked."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("lenience.segments.starting.shut_out_at_outset", lambda *values: [])  # takes seconds
+    for words in console_commands("README.md"):
+        if words[0] == "serve":
+            assert words == ["serve", "--policy", "policy.json"]
+            break
+        code, out, err = run(*words)
+        assert code == 0, err
+    assert "The expected profit on these 100 is $" in out
+    assert (tmp_path / "report.html").exists()
+    answer = json.loads(run("check", "policy.json", "--json")[1])
+    rows = {row["segment"]: row for row in answer["segments"]}
+    assert answer["currency"] == "$"
+    assert answer["profit_per_year"] > 100_000
+    assert rows["A"]["profit_per_applicant"] > 0 > rows["F"]["profit_per_applicant"]
+    total = sum(row["share"] * row["profit_per_applicant"] for row in rows.values())
+    assert answer["profit_per_applicant"] == pytest.approx(total)
+
+
+def test_check_names_the_loss_of_a_segment_that_never_starts(run: Run, tmp_path: Path) -> None:
+    past = {"grade": ["A"] * 40 + ["F"] * 60, "in": [1] * 100, "good": [1] * 40 + [0] * 60, "won": [20] * 100}
+    history = fit_history(past, "grade", "in", "good", gain="won", loss=80, currency="$")
+    objective = Discounted(offers=history.offers_of_all(), arrivals=50, discount_rate=0.1)
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(history.specification("loans", objective)), encoding="utf-8")
+    rows = {row["segment"]: row for row in json.loads(run("check", str(path), "--json")[1])["segments"]}
+    assert (rows["F"]["starts"], rows["F"]["profit_per_applicant"]) == (False, 0)
+    assert rows["A"]["profit_per_applicant"] == pytest.approx(100 * (41 / 42) - 80)
+    lost = 80 - 100 * (1 / 62)
+    assert f"would lose ${lost:.2f} an applicant" in " ".join(run("check", str(path))[1].split())
+
+
 def versions(database: str) -> dict[int, str]:
+    query = "SELECT number, state FROM version JOIN policy ON policy.id = version.policy_id WHERE name != 'from-python'"
     with sqlite3.connect(database) as base:
-        return dict(base.execute("SELECT number, state FROM version"))
+        return dict(base.execute(query))
 
 
-def test_the_service_starts_with_the_file(policy: str, run: Run, tmp_path: Path) -> None:
+def test_the_service_starts_with_the_file(policy: str, loans: str, run: Run, tmp_path: Path) -> None:
     database = str(tmp_path / "decisions.db")
     with serving(database, "--policy", policy) as service, service.client() as client:
         assert client.decide("loans-policy", segment="A")["decision"] == "accept"
+        # A running service takes the policy of a history from Python.
+        history = fit_history(loans, "grade", "approved", "status", pending=["Current", "Late"])
+        client.create_policy(history.specification("from-python", Discounted(0.75, 0.99)))
+        client.activate("from-python")
+        assert client.decide("from-python", segment="A")["decision"] == "accept"
     prepare("127.0.0.1", database, 1, policy_file=policy)  # the next start finds the same policy and changes nothing
     assert versions(database) == {1: "active"}
     document = json.loads(Path(policy).read_text(encoding="utf-8"))

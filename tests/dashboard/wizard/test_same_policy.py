@@ -51,69 +51,45 @@ LOAN_ANSWERS = {
 }
 # The options of the command, and the answers that mean the same.
 SAME: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "segments": (("--segment", "grade", *RATE), {"segment": ("grade",)}),
-    "several columns": (
-        ("--segment", "grade", "--segment", "region", "--group", "region", *RATE),
-        {"segment": ("grade", "region"), "group": "region"},
+    "segments, limits and monitored attributes": (
+        (*("--segment", "grade", "--segment", "region", "--group", "region", *RATE, "--monitor", "sex"),
+         *("--description", "A test", "--exploration-floor", "0.02", "--exposure-cap", "7", "--expire-after", "90")),
+        {"segment": ("grade", "region"), "group": "region", "monitor": ("sex",), "description": "A test",
+         "floor": "2", "cap": "7", "expiry": "90"},
     ),
-    "bands of a score": (
+    "bands of a score on a curve": (
         (*("--segment", "score", "--segment", "region"),
          *("--score-bands", "score:4", "--model", "curve", "--score", "score", *RATE)),
         {"segment": ("score", "region"), "bands": (("score", "4"),), "model": "curve", "score": "score"},
     ),
-    "edges of bands": (
-        ("--score-bands", "score:600,700", *RATE), {"segment": ("score",), "bands": (("score", "600, 700"),)}
+    "edges, break-evens of segments, prior and doubt": (
+        (*("--score-bands", "score:600,700", *RATE, "--prior", "10,7", "--doubt", "0.2"),
+         *("--segment-cost", "score<600=0.9", "--segment-cost", "score>=700=70%")),
+        {"segment": ("score",), "bands": (("score", "600, 700"),), "prior_rate": "70", "prior_worth": "10",
+         "doubt": "20", "segment_costs": "score<600, 90\nscore>=700, 70"},
     ),
-    "break-evens of segments": (
-        ("--segment", "grade", *RATE, "--segment-cost", "F=0.9", "--segment-cost", "A=70%"),
-        {"segment": ("grade",), "segment_costs": "F, 90\nA, 70"},
-    ),
-    "gain and loss": (
-        ("--segment", "grade", "--gain", "250", "--loss", "750", "--currency", "$", "--segment-cost", "F=0.9"),
+    "gain, loss and a shared model": (
+        (*("--segment", "grade", "--gain", "250", "--loss", "750", "--currency", "$"),
+         *("--segment-cost", "F=0.9", "--model", "shared")),
         {"segment": ("grade",), "known": "money", "gain": "250", "loss": "750", "money_currency": "$",
-         "segment_costs": "F, 90"},
-    ),
-    "late outcomes": (
-        ("--segment", "grade", *RATE, *DATED, "--maturity", "100", "--label-delay", "0.5"),
-        {"segment": ("grade",), "time": "decided", "maturity": "100", "delay": "182.625"},
+         "segment_costs": "F, 90", "model": "shared"},
     ),
     "late outcomes in money": (
-        ("--segment", "grade", *DATED, "--gain", "250", "--loss", "750", "--currency", "$", "--label-delay", "0.5"),
+        (*("--segment", "grade", *DATED, "--gain", "250", "--loss", "750", "--currency", "$"),
+         *("--label-delay", "0.5", "--maturity", "100", "--half-life", "200")),
         {"segment": ("grade",), "time": "decided", "known": "money", "gain": "250", "loss": "750",
-         "money_currency": "$", "delay": "182.625"},
+         "money_currency": "$", "delay": "182.625", "maturity": "100", "half_life": "200"},
     ),
-    "loans": (("--segment", "grade", *LOANS, *DATED), {"segment": ("grade",), "time": "decided", **LOAN_ANSWERS}),
-    "one value for all loans": (
-        ("--segment", "grade", "--amount", "5000", "--rate", "rate", "--term", "24 months", "--funding-rate", "3%"),
-        {"segment": ("grade",), "priced": "loan", "amount_column": "5000", "rate_column": "rate",
-         "term_column": "24 months", "funding_rate": "3%", "known": "file"},
-    ),
-    "price bands": (
+    "loans in price bands": (
         ("--segment", "grade", *LOANS, "--price-bands", "2"),
         {"segment": ("grade",), **LOAN_ANSWERS, "price_bands": "2"},
     ),
-    "open loans by age": (
-        ("--segment", "grade", *RATE, *DATED, "--outcome-time", "closed", "--maturing", "--as-of", "2026-05-31"),
-        {"segment": ("grade",), "time": "decided", "outcome_time": "closed", "maturing": "yes", "as_of": "2026-05-31"},
-    ),
-    "half-life": (
-        ("--segment", "grade", *RATE, *DATED, "--half-life", "200"),
-        {"segment": ("grade",), "time": "decided", "half_life": "200"},
-    ),
-    "prior and doubt": (
-        ("--segment", "grade", *RATE, "--prior", "10,7", "--doubt", "0.2"),
-        {"segment": ("grade",), "prior_rate": "70", "prior_worth": "10", "doubt": "20"},
-    ),
-    "shared model": (("--segment", "grade", *RATE, "--model", "shared"), {"segment": ("grade",), "model": "shared"}),
-    "jeffreys": (("--segment", "grade", *RATE, "--model", "jeffreys"), {"segment": ("grade",), "model": "jeffreys"}),
-    "limits and purpose": (
-        ("--segment", "grade", *RATE, "--description", "A test", "--exploration-floor", "0.02", "--exposure-cap", "7",
-         "--expire-after", "90"),
-        {"segment": ("grade",), "description": "A test", "floor": "2", "cap": "7", "expiry": "90"},
-    ),
-    "monitored and protected": (
-        ("--segment", "grade", *RATE, "--monitor", "sex", "--monitor", "region"),
-        {"segment": ("grade",), "monitor": ("sex", "region")},
+    "one value for all loans, open loans by age": (
+        (*("--segment", "grade", "--amount", "5000", "--rate", "rate", "--term", "24 months", "--funding-rate", "3%"),
+         *(*DATED, "--outcome-time", "closed", "--maturing", "--as-of", "2026-05-31", "--model", "jeffreys")),
+        {"segment": ("grade",), "priced": "loan", "amount_column": "5000", "rate_column": "rate",
+         "term_column": "24 months", "funding_rate": "3%", "known": "file", "time": "decided",
+         "outcome_time": "closed", "maturing": "yes", "as_of": "2026-05-31", "model": "jeffreys"},
     ),
     "decided by a protected attribute": (
         ("--segment", "sex", *RATE, "--decide-by-protected"), {"segment": ("sex",), "decide_by_protected": "yes"}

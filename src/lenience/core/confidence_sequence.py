@@ -39,7 +39,7 @@ def radius(observations: float, deviation: float, error: float = 0.1, tightest_a
     Examples
     --------
     >>> [round(radius(n, 1.0), 3) for n in (100, 2_000, 100_000)]
-    [0.284, 0.061, 0.01]
+    [0.451, 0.062, 0.01]
     """
     if observations <= 0:
         return math.inf

@@ -95,7 +95,7 @@ def review_worth(amount: float, rate: float, minimum: float, accuracy: float) ->
     Examples
     --------
     >>> [round(review_worth(1000, rate, 0.8, 0.75), 2) for rate in (0.5, 0.7, 0.8, 0.9, 0.95)]
-    [0.0, 45.0, 80.0, 5.0, 0.0]
+    [0.0, 45.0, 80.0, 15.0, 0.0]
     """
     good = accuracy * rate * (1.0 - minimum) - (1.0 - accuracy) * (1.0 - rate) * minimum
     bad = (1.0 - accuracy) * rate * (1.0 - minimum) - accuracy * (1.0 - rate) * minimum

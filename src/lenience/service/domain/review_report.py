@@ -146,7 +146,7 @@ def _share_interval(number: int, size: int) -> Bounds:
     """Return the 90% interval of a share by Wilson's score.
 
     >>> _share_interval(3, 10)
-    Bounds(lower=0.127..., upper=0.558...)
+    Bounds(lower=0.12687..., upper=0.55830...)
     """
     rate, square = number / size, NORMAL**2
     middle = (rate + square / (2 * size)) / (1 + square / size)

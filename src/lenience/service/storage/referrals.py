@@ -6,7 +6,8 @@ from sqlalchemy import Connection, func, select
 
 from lenience.service.domain.clock import DAY
 from lenience.service.domain.events import Decided, read
-from lenience.service.domain.referral import MOST, price_of_day, window_of
+from lenience.service.domain.identity import first_id
+from lenience.service.domain.referral import MOST, SETTLED, price_of_day, window_of
 from lenience.service.domain.referral_decision import WORTH
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
@@ -59,7 +60,10 @@ def earlier_worths(connection: Connection, record: PolicyRecord, at: int) -> lis
     since, until = window_of(at)
     table, events = schema.decision, schema.event
     place = (events.c.chain_id == table.c.chain_id) & (events.c.seq == table.c.seq)
+    # Ids sort by time and may be a little later than it, so they narrow the search.
+    narrow = (table.c.id >= first_id(since)) & (table.c.id < first_id(until + SETTLED))
     window = table.c.chain_id.in_(list(record.segments.values())) & (table.c.at >= since) & (table.c.at < until)
+    window &= narrow
     query = select(table.c.id, events.c.body).join(events, place).where(window & (table.c.version > 0))
     worths: list[tuple[str, int, float]] = []
     with connection.execute(query.order_by(table.c.id.desc()).execution_options(yield_per=AT_A_TIME)) as rows:

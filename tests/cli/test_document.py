@@ -21,10 +21,12 @@ from lenience.dashboard.documentation.limitations import limitations
 from lenience.dashboard.documentation.monitoring import watch_list
 from lenience.dashboard.documentation.pack import documentation_pack
 from lenience.data import sample_loans
+from lenience.reports.document_html import document_html
 from lenience.service.commands.lifecycle import ChangeState
+from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.receipts import make_sender
 from lenience.service.storage.store import Store
-from serving import prepared_sqlite_file
+from serving import BY_FEATURES, LATE, OFFERS, prepared_sqlite_file
 
 Run = Callable[..., tuple[int, str, str]]
 CHAPTERS = [
@@ -216,6 +218,50 @@ def test_the_document_is_the_same_in_both_formats(facts: PackFacts) -> None:
     assert [chapter.title for chapter in document.chapters] == CHAPTERS
     assert all(chapter.blocks for chapter in document.chapters)
     assert "cards.db" in document.written
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "late": {"segments": [], **LATE},
+    "offers": {"objective": OFFERS, "segments": []},
+    "features": {"segments": [], "prior": {"n": 2, "s": 1}, **BY_FEATURES},
+    "referral": {"referral": {"near_minimum": 0.4, "daily_capacity": 2}},
+    "horizon": {"objective": {"type": "horizon", "cost": 0.6, "horizon": 50}},
+    "floor": {"constraints": {"exploration_floor": 0.05, "exposure_cap": 3}, "doubt": 0.1},
+    "capacity": {
+        "objective": {"type": "discounted", "cost": 0.8, "arrivals": 500, "discount_rate": 0.1},
+        "capacity": {"per": "month", "acceptances": 20},
+    },
+}
+
+
+def test_every_kind_of_policy_has_a_pack(tmp_path: Path) -> None:
+    engine = Engine(prepared_sqlite_file(tmp_path))
+    try:
+        for kind, changes in KINDS.items():
+            engine.create(**{**changes, "name": kind})
+            applicant: dict[str, Any] = {"segment": "young"}
+            if kind == "features":
+                applicant = {"segment": None, "features": {"income": 60, "region": "north"}}
+            elif "segments" in changes:
+                applicant = {"segment": "all"}
+            if kind == "offers":
+                applicant["offer"] = OfferRequest(amount=500, cost=0.8)
+            for _ in range(3):
+                made = engine.decide(policy=kind, **applicant)
+                if made["decision"] == "accept":
+                    engine.outcome(made["id"], "success")
+            facts = read_pack_facts(DatabaseReader(engine.store), kind)
+            assert chapters_of(document_html(documentation_pack(facts))) == CHAPTERS
+            named = " ".join(f"{lead} {text}" for lead, text in limitations(facts))
+            assert ("exponential" in named) == (kind == "late"), named
+            assert ("depend on the amount" in named) == (kind == "offers")
+            assert ("features are estimates" in named) == (kind == "features")
+            assert ("not revisited" in named) == (kind != "floor")
+            watched = [one.what for one in watch_list(facts)]
+            assert ("Cases that people decide" in watched) == (kind == "referral")
+            assert bool(facts.curves) == (kind != "features")
+    finally:
+        engine.close()
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,8 @@ def _evidence(facts: PackFacts) -> list[Block]:
                 even_percent(segment.cost),
             ]
         )
-    even = "Break-even" if facts.specification.objective.offers is None else "Lowest break-even"
+    offers = facts.specification.objective.offers
+    even = "Break-even" if offers is None or offers.single else "Lowest break-even"
     header = ("Segment", "Share", "Past outcomes", "New outcomes", "Expected success", "90% interval", even)
     more = len(facts.status.segments) - len(segments)
     note = f"The {MOST} largest of {len(facts.status.segments):,} segments." if more else ""
@@ -204,9 +205,14 @@ def _features(facts: PackFacts) -> list[Block]:
     header = ("Feature", "Type", "Unit", "Allowed", "Moves the expected rate by")
     return [
         Heading("Features"),
-        Paragraph("The version decides each applicant by these features. It has learnt from the outcomes of the file."),
+        Paragraph(f"The version decides each applicant by these features. It started from {_start(facts)}."),
         CaptionedTable("Features", ReportTable(header, rows)),
     ]
+
+
+def _start(facts: PackFacts) -> str:
+    origin = facts.specification.origin or None
+    return "no recorded file" if origin is None else f"the {counted(origin.labels, 'known outcome')} of {origin.file}"
 
 
 def _end(value: float | None) -> str:

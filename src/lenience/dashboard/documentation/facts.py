@@ -24,6 +24,7 @@ from lenience.service.domain.alerts import Alert
 from lenience.service.domain.answers import PolicyView
 from lenience.service.domain.clock import DAY, iso_time, now
 from lenience.service.domain.monitoring import MonitoringReport
+from lenience.service.domain.review_report import ReviewReport
 from lenience.service.domain.rollout_comparison import RolloutComparison
 from lenience.service.domain.shadow_comparison import ShadowComparison
 from lenience.service.domain.specification import PolicySpecification
@@ -92,6 +93,7 @@ class PackFacts(msgspec.Struct, frozen=True):
     monitoring: MonitoringReport
     rejections: RejectionsAnswer | None  # of the version that is active, or else the newest
     rollout: RolloutComparison | None
+    reviews: ReviewReport
     alerts: Sequence[Alert]  # that have begun and not ended
     statuses: Mapping[str, int]  # own decisions by status
     overrides: int
@@ -160,6 +162,7 @@ def read_pack_facts(
     """
     view = reader.queries.policy(name, number)
     report, monitoring = reader.queries.report(name, number), reader.queries.monitoring(name, number)
+    reviews = reader.queries.reviews(name)
     rejections: RejectionsAnswer | None = reader.queries.rejections(name)
     if rejections is not None and rejections.version != view.version:
         rejections = None
@@ -181,6 +184,7 @@ def read_pack_facts(
             shadows=compare_shadows(connection, record),
             monitored=_monitored(connection, status),
             monitoring=monitoring,
+            reviews=reviews,
             rejections=rejections,
             rollout=compare_rollout(connection, record),
             alerts=[alert for alert in read_alerts(connection) if alert.policy == name],

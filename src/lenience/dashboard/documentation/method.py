@@ -90,13 +90,17 @@ def _economics(facts: PackFacts) -> list[Block]:
         low, high = offers.money.format(min(offers.amount)), offers.money.format(max(offers.amount))
         pairs += [
             ("Currency", offers.currency or "not named"),
-            ("Gain plus loss of an applicant", low if low == high else f"{low} to {high}"),
-            ("Break-even success rate", f"{percent(min(offers.cost))} to {percent(max(offers.cost))}"),
+            ("Gain plus loss of an applicant", _range(low, high)),
+            ("Break-even success rate", _range(percent(min(offers.cost)), percent(max(offers.cost)))),
         ]
     if origin is not None:
         given = {name: value for name, value in origin.economics.items() if name != "currency"}
         pairs += [(name.replace("_", " ").capitalize(), value) for name, value in given.items()]
     return [Facts("Economics", pairs)] if pairs else []
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def assumptions(facts: PackFacts) -> list[tuple[str, str]]:
@@ -130,8 +134,10 @@ def assumptions(facts: PackFacts) -> list[tuple[str, str]]:
     if objective.offers is not None:
         points.append(
             (
-                "Within a segment, success does not depend on the amount or the price.",
-                "lenience fit tests this on the file and warns if it fails. Divide the segments by price then.",
+                "Success does not depend on the amount or the price."
+                if specification.feature_spec is not None
+                else "Within a segment, success does not depend on the amount or the price.",
+                "lenience fit tests this on the file by segment and warns if it fails.",
             )
         )
     if objective.label_delay and not specification.timing:

@@ -77,7 +77,7 @@ def _alerts(facts: PackFacts) -> list[Block]:
 def watch_list(facts: PackFacts) -> list[Watch]:
     """Return everything to watch, with its value now."""
     watches = [_outcomes(facts), *_population(facts), _acceptance(facts), _volume(facts), *_groups(facts)]
-    watches += [_expired(facts), _overrides(facts), _stopped(facts), _audit(facts), _review(facts)]
+    watches += [_expired(facts), _overrides(facts), *_reviews(facts), _stopped(facts), _audit(facts), _review(facts)]
     return watches
 
 
@@ -188,6 +188,17 @@ def _overrides(facts: PackFacts) -> Watch:
         action,
         facts.overrides > OVERRIDES * facts.decided if facts.decided else None,
     )
+
+
+def _reviews(facts: PackFacts) -> list[Watch]:
+    """Watch how often people decide referred cases differently."""
+    found = facts.reviews
+    if not found.referred:
+        return []
+    now = found.sentence if found.decided else f"{found.waiting:,} waiting, none decided yet"
+    action = "Add what people know to the policy, or refer fewer cases."
+    alarm = found.verdict == "policy" if found.decided else None
+    return [Watch("Cases that people decide", now, "outcomes show that the policy was right", "monthly", action, alarm)]
 
 
 def _stopped(facts: PackFacts) -> Watch:

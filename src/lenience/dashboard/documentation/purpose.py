@@ -104,6 +104,24 @@ def _limits(facts: PackFacts) -> list[tuple[str, str]]:
         rows.append(("Exposure cap", f"{constraints.exposure_cap:,} pending in a segment"))
     if constraints.exposure_cap_amount:
         rows.append(("Cap on losses", f"{money.format(constraints.exposure_cap_amount)} in a segment"))
+    if specification.referral:
+        rows.append(("Cases for people", _referral(facts)))
     if specification.expiry_days:
         rows.append(("Missing outcomes expire after", f"{count(specification.expiry_days)} days"))
     return rows
+
+
+def _referral(facts: PackFacts) -> str:
+    """Say which applicants people decide."""
+    rule, money = facts.specification.referral, facts.status.money
+    assert rule
+    parts = []
+    if rule.amount_above is not None:
+        parts.append(f"more than {money.format(rule.amount_above)} at stake")
+    if rule.evidence_below is not None:
+        parts.append(f"an estimate from fewer than {count(rule.evidence_below)} outcomes")
+    if rule.near_minimum is not None:
+        parts.append(f"an expected rate within {percent(rule.near_minimum)} of the minimum")
+    if rule.daily_capacity is not None:
+        parts.append(f"the {rule.daily_capacity:,} a day whose review is worth most")
+    return "; ".join(parts)

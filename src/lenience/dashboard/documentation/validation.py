@@ -27,9 +27,9 @@ from lenience.reports.document import (
 from lenience.reports.views import ReportTable, TableCell
 from lenience.service.domain.answers import SegmentView
 from lenience.service.domain.expected_outcomes import ExpectedOutcomes
-from lenience.service.domain.exposure_tables import EstimatedTable
-from lenience.service.domain.late_offer_tables import EstimatedLateOfferTable
+from lenience.service.domain.late_offer_tables import LateOfferTable
 from lenience.service.domain.offer_tables import PromptOfferTable
+from lenience.service.domain.stopping_tables import StoppingTable
 
 MOST_GROUPS = 24  # months or segments in a figure and its table
 WORDS = {"ok": "as expected", "watch": "watch", "act": "act", "no_data": "too few"}
@@ -46,7 +46,7 @@ def validation_chapter(facts: PackFacts) -> Chapter:
         *_calibration(facts),
         *_rejections(facts),
     ]
-    blocks += [*_shadows(facts), *_rollout(facts), *_log(facts)]
+    blocks += [*_shadows(facts), *_rollout(facts), *_reviews(facts), *_log(facts)]
     return Chapter("Validation and back-test", "Is the model sound, and did it do what it promised?", blocks)
 
 
@@ -76,24 +76,30 @@ def proof_sentence(facts: PackFacts) -> str:
     """Say in how many segments every decision is proved, and what the others are."""
     rules, segments = facts.status.version.rules, facts.view.segments
     proved = [segment.name for segment in segments if segment.proved]
-    estimated = [
-        name for name, rule in rules.items() if isinstance(rule.table, EstimatedTable | EstimatedLateOfferTable)
+    ties = [
+        segment.name
+        for segment in segments
+        if not segment.proved and isinstance(rules[segment.name].table, StoppingTable | PromptOfferTable)
     ]
-    others = [segment.name for segment in segments if not segment.proved and segment.name not in estimated]
+    estimated = len(segments) - len(proved) - len(ties)
     if len(proved) == len(segments):
         return f"Every decision is proved optimal, in {counted(len(segments), 'segment')}."
     parts = [f"Every decision is proved optimal in {len(proved):,} of {counted(len(segments), 'segment')}."]
-    if others:
-        parts.append(f"In {len(others):,} it is all but a few, where both choices are nearly as good.")
+    if ties:
+        parts.append(f"In {len(ties):,} it is all but a few, where both choices are nearly as good.")
     if estimated:
-        parts.append(f"In {len(estimated):,} limits are estimates with a stated error.")
+        parts.append(f"In {estimated:,} the value is known to within bounds, and limits are estimates.")
     return " ".join(parts)
 
 
 def _statement(facts: PackFacts, segment: SegmentView) -> str:
     """Return what is proved about a segment, in money if amounts are known."""
     table = facts.status.version.rules[segment.name].table
-    return table.body.certificate.describe(table.money) if isinstance(table, PromptOfferTable) else segment.certificate
+    if isinstance(table, PromptOfferTable):
+        return table.body.certificate.describe(table.money)
+    if isinstance(table, LateOfferTable):
+        return f"The value at the start is {table.money.format_bounds(table.body.value)}. Limits are estimates."
+    return segment.certificate
 
 
 def _characteristics(facts: PackFacts) -> list[Block]:
@@ -294,10 +300,8 @@ def _calibration(facts: PackFacts) -> list[Block]:
 def _by_period(facts: PackFacts) -> list[Block]:
     """Compare expected with observed outcomes by the month of the decision, and by segment."""
     blocks: list[Block] = [Paragraph(facts.monitoring.outcomes_sentence)]
-    for name, groups in (
-        ("month of the decision", facts.monitoring.by_month),
-        ("segment", facts.monitoring.by_segment),
-    ):
+    part = "segment" if facts.specification.feature_spec is None else "expected rate"
+    for name, groups in (("month of the decision", facts.monitoring.by_month), (part, facts.monitoring.by_segment)):
         known = [one for one in groups if one.observed is not None and one.range is not None][-MOST_GROUPS:]
         if len(known) < 2:
             continue
@@ -397,6 +401,16 @@ def _rollout(facts: PackFacts) -> list[Block]:
         return []
     text = f"Version {one.version} decides {one.percent:g}% of applicants since {one.since[:10]}. {one.sentence}"
     return [Heading("Rollout"), Paragraph(text)]
+
+
+def _reviews(facts: PackFacts) -> list[Block]:
+    """Say how people decided the cases that the policy referred to them."""
+    found = facts.reviews
+    if not found.referred:
+        return []
+    cases = f"{counted(found.referred, 'case')} referred to people, {found.decided:,} decided by them"
+    text = f"{cases}, {found.waiting:,} waiting. {found.sentence} {found.unknown}"
+    return [Heading("Cases that people decide"), Paragraph(text.strip())]
 
 
 def _log(facts: PackFacts) -> list[Block]:

@@ -25,6 +25,7 @@ SECONDS_A_STATE = 2e-9  # on one core
 MOST_STATES = 1e11  # about three minutes
 MOST_TABLE = 2e8  # states that the table keeps, of 16 bytes each
 ATTEMPTS = 4
+MOST_KINKS = 16  # that the guess of the look-ahead considers
 
 
 class OfferArrays(NamedTuple):
@@ -231,11 +232,21 @@ def components(prior: Belief | MixtureBelief) -> tuple[NDArray[np.float64], NDAr
 def _guess_look_ahead(arrays: OfferArrays, n: float, discount: float, target: float) -> int:
     """Guess how many rows it takes until the last row's bounds have closed to the target."""
     h = discount / (1.0 - discount)
-    distance = np.abs(arrays.kink[:, None] - arrays.kink)
+    kinks, slopes = arrays.kink.tolist(), arrays.slope.tolist()
+    if len(kinks) > MOST_KINKS:  # Every so many are enough for a guess.
+        step = -(-len(kinks) // MOST_KINKS)
+        kinks, slopes = kinks[::step], [math.fsum(slopes[i : i + step]) for i in range(0, len(slopes), step)]
 
     def gap(size: float) -> float:
-        deviation = np.sqrt(arrays.kink * (1.0 - arrays.kink) / size * (h / (size + h)))[:, None]
-        return float((0.5 * (np.hypot(deviation, distance) - distance) @ arrays.slope).max())
+        part = h / (size + h) / size
+        gaps = [
+            math.fsum(
+                0.5 * slope * (math.hypot(math.sqrt(at * (1.0 - at) * part), at - kink) - abs(at - kink))
+                for kink, slope in zip(kinks, slopes, strict=True)
+            )
+            for at in kinks
+        ]
+        return max(gaps, default=0.0)
 
     return guess_look_ahead(gap, n, discount, target)
 

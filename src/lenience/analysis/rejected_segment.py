@@ -119,6 +119,13 @@ class _Estimate(NamedTuple):
     outcomes: float
 
 
+class _PendingBounds(NamedTuple):
+    """An interval of the rate that pending outcomes cannot leave, by number of applicants and by money at stake."""
+
+    by_number: Bounds
+    by_amount: Bounds
+
+
 def assess_segment(
     evidence: RejectionEvidence, confidence: float = CONFIDENCE, shares: tuple[float, ...] = SHARES
 ) -> RejectedSegment:
@@ -150,18 +157,15 @@ def assess_segment(
     """
     basis = _basis(evidence)
     estimate = _estimate(evidence, basis, confidence)
-    pending = _with_pending(evidence, basis, confidence, estimate.interval)
+    pending = _with_pending(evidence, basis, confidence, estimate)
     even = evidence.loss / evidence.amount if evidence.amount > 0 else None
     profit = estimate.by_amount * evidence.amount - evidence.loss
     ends = estimate.interval_by_amount
     interval = Bounds(ends.lower * evidence.amount - evidence.loss, ends.upper * evidence.amount - evidence.loss)
     known = estimate.outcomes > 0.0
     verdict = _verdict(known, interval)
-    moved = estimate.by_amount - estimate.rate
-    at_worst = Bounds(
-        (pending.lower + moved) * evidence.amount - evidence.loss,
-        (pending.upper + moved) * evidence.amount - evidence.loss,
-    )
+    worst = pending.by_amount
+    at_worst = Bounds(worst.lower * evidence.amount - evidence.loss, worst.upper * evidence.amount - evidence.loss)
     return RejectedSegment(
         segment=evidence.segment,
         rejected=evidence.rejected,
@@ -175,7 +179,7 @@ def assess_segment(
         without_prior=anytime_interval(evidence.successes, evidence.outcomes, confidence)
         if basis == "outcomes"
         else None,
-        with_pending=pending,
+        with_pending=pending.by_number,
         would_have_succeeded=_count(estimate.rate, estimate.interval, evidence.rejected, confidence),
         break_even=even,
         profit=profit,
@@ -255,18 +259,19 @@ def _modelled(evidence: RejectionEvidence, confidence: float) -> _Estimate:
     )
 
 
-def _with_pending(evidence: RejectionEvidence, basis: Basis, confidence: float, interval: Bounds) -> Bounds:
-    """Return the interval with the lower end if all pending outcomes fail, and the upper one if all succeed."""
+def _with_pending(evidence: RejectionEvidence, basis: Basis, confidence: float, estimate: _Estimate) -> _PendingBounds:
+    """Return intervals with the lower end if all pending outcomes fail, and the upper one if all succeed."""
     if basis == "random":
-        return Bounds(
-            _weighted(evidence.sample, confidence, 0.0).interval.lower,
-            _weighted(evidence.sample, confidence, 1.0).interval.upper,
+        low, high = (_weighted(evidence.sample, confidence, outcome) for outcome in (0.0, 1.0))
+        return _PendingBounds(
+            Bounds(low.interval.lower, high.interval.upper),
+            Bounds(low.interval_by_amount.lower, high.interval_by_amount.upper),
         )
     if basis == "model" or evidence.belief is None or not evidence.pending:
-        return interval
-    n = evidence.belief.n + evidence.pending
-    low, high = Belief(n, evidence.belief.s), Belief(n, evidence.belief.s + evidence.pending)
-    return Bounds(low.interval(confidence).lower, high.interval(confidence).upper)
+        return _PendingBounds(estimate.interval, estimate.interval_by_amount)
+    n, s = evidence.belief.n + evidence.pending, evidence.belief.s
+    ends = Bounds(Belief(n, s).interval(confidence).lower, Belief(n, s + evidence.pending).interval(confidence).upper)
+    return _PendingBounds(ends, ends)
 
 
 def _count(rate: float, interval: Bounds, rejected: int, confidence: float) -> Bounds:

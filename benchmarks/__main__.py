@@ -42,7 +42,7 @@ def write(rows: list[list[str]], names: list[str]) -> None:
 names = sorted(
     path.stem
     for path in Path(__file__).parent.glob("*.py")
-    if path.stem not in ("__init__", "__main__", "delay", "load", "measure")
+    if path.stem not in ("__init__", "__main__", "delay", "earlier", "load", "measure")
 )
 wanted = sys.argv[1:] or names
 sys.argv[1:] = []  # a measurement may read arguments of its own when it is run alone

@@ -299,6 +299,8 @@ TARGETS = (
         SEGMENTS + "arrival_counts.py",
         ("tests/segments/test_segments.py",),
     ),
+    Target(DOMAIN + "first_decisions.py", ("tests/cli/test_from_file_to_service.py",)),
+    Target(DOMAIN + "policy_file.py", ("tests/dashboard/wizard/test_policy_file.py",)),
     Target(SEGMENTS + "column_parts.py", ("tests/dashboard/wizard/test_same_policy.py",)),
     Target(SEGMENTS + "capacity.py", (CAPACITY, RANKING), skipped=EFFORT),
     Target(SEGMENTS + "exposure_limits.py", ("tests/segments/test_exposure_limits.py",), skipped=EFFORT),

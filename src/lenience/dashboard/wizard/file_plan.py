@@ -10,9 +10,9 @@ import msgspec
 from lenience.core.errors import InputError
 from lenience.dashboard.read_models.policy_description import describe_objective, example_request
 from lenience.dashboard.rendering import natural
-from lenience.dashboard.wizard.answers import Answers, FormError
-from lenience.dashboard.wizard.objective_plan import check_name, forecast, start_mark
-from lenience.segments.segments import Segment
+from lenience.dashboard.wizard.answers import Answers, FormError, sentence
+from lenience.dashboard.wizard.objective_plan import check_name
+from lenience.service.domain.first_decisions import first_decisions
 from lenience.service.domain.policy_file import decode_policy_file
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.specification import PolicySpecification
@@ -48,24 +48,18 @@ def review_view(path: Path, answers: Answers, versions: dict[str, int]) -> dict[
         "number": versions.get(specification.name, 0) + 1,
         "columns": [] if model is None else [column.name for column in model.declared],
         "sent": example_request(specification),
-        "starts": [],
     }
-    if model is not None:
-        return view
-    problems = specification.problems()
-    view |= {"segments": len(problems), "shares": {one.name: one.share for one in problems}, "start_mark": start_mark}
-    view["costs"] = {
-        one.name: one.problem.cost if one.problem.offers is None else one.problem.offers.mean_cost for one in problems
-    }
-    if specification.pools or specification.objective.horizon is not None:
-        return view
-    by_share = sorted(problems, key=lambda one: -one.share)
-    # Each problem is that of its segment alone, so its share is all of it.
-    rows = forecast([Segment(one.name, 1.0, one.problem, one.belief) for one in by_share])
-    shown = {one.name for one in by_share[:SHOWN]}
-    return view | {
-        "starts": sorted((row for row in rows if row.name in shown), key=lambda row: natural(row.name)),
-        "begin": sum(row.starts is True for row in rows),
-        "never": sum(row.starts is False for row in rows),
-        "more": len(problems) - SHOWN,
-    }
+    if model is None:
+        view["segments"] = len(specification.problems())
+    return view
+
+
+def first_view(specification: PolicySpecification) -> dict[str, Any]:
+    """Return what a policy of segments does with its first applicants, or why that is not known."""
+    try:
+        first = first_decisions(specification)
+    except InputError as error:
+        return {"first": None, "trouble": sentence(str(error))}
+    shown = sorted(sorted(first.segments, key=lambda one: -one.share)[:SHOWN], key=lambda one: natural(one.name))
+    never = [one for one in shown if not one.start.starts]
+    return {"first": first, "shown": shown, "never": never, "more": len(first.segments) - len(shown), "trouble": ""}

@@ -262,14 +262,7 @@ def starting(
         )
         for row in segments.rows
     ]
-    return forecast(cells, seconds)
-
-
-def forecast(cells: list[Segment], seconds: float = SECONDS) -> list[StartForecast]:
-    """Forecast which segments would start, the largest first, in limited time."""
-    if any(cell.objective.offers is not None for cell in cells):
-        return _offer_starts(cells, seconds)
-    return forecast_starts(cells, seconds)
+    return forecast_starts(cells, seconds) if objective.offers is None else _offer_starts(cells, seconds)
 
 
 def _offer_starts(cells: list[Segment], seconds: float) -> list[StartForecast]:

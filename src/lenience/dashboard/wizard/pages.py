@@ -25,7 +25,7 @@ from lenience.dashboard.wizard import past_file, uploads
 from lenience.dashboard.wizard.answers import BANDS, Answers, FormError, read_answers, sentence
 from lenience.dashboard.wizard.backtest_view import backtest_view
 from lenience.dashboard.wizard.feature_plan import read_feature_specification
-from lenience.dashboard.wizard.file_plan import read_file_specification, read_upload
+from lenience.dashboard.wizard.file_plan import first_view, read_file_specification, read_upload
 from lenience.dashboard.wizard.hand import read_hand
 from lenience.dashboard.wizard.objective_plan import read_specification, unsolved
 from lenience.dashboard.wizard.plan import read_segments
@@ -226,6 +226,19 @@ async def what_happened(request: Req) -> Response[bytes]:
     return part(request, "backtest.html", **await service.solve(lambda: backtest_view(path, answers, cold)))
 
 
+@get("/new/first", include_in_schema=False, opt=ADMIN)
+async def first_applicants(request: Req) -> Response[bytes]:
+    """Show what the policy would do with its first applicants, in money if it knows any."""
+    answers = read_answers(request.query_params)
+    service: Service = request.app.state.service
+    path = uploads.find(answers.file)
+    try:
+        specification = await _specification(service, path, answers)
+    except FormError as error:
+        return part(request, "first.html", first=None, trouble=sentence(str(error)))
+    return part(request, "first.html", **await service.solve(lambda: first_view(specification)))
+
+
 @post("/new/create", include_in_schema=False, opt=ADMIN, status_code=303)
 async def create(request: Req) -> Response[bytes]:
     """Create the policy (or a new version of an existing one), as a draft or active."""
@@ -342,5 +355,5 @@ async def _store_upload(request: Req, sent: UploadFile, sheet: str) -> str:
 
 HANDLERS = [
     *(start, upload, by_hand, columns, features, values, bands, beliefs, objective, would_start, check),
-    *(what_happened, fitted, download, create, upload_policy, review),
+    *(what_happened, fitted, download, create, upload_policy, review, first_applicants),
 ]

@@ -2,16 +2,19 @@
 
 Applicants are decided by a model that has learnt from a thousand outcomes before. Singles and batches of both policies
 alternate, so that the machine's other load counts for both. On a busy machine the processor time of a decision says
-more than the rate. ``benchmarks.many_labels`` measures a start after many labels.
+more than the rate. Then rounds of decisions and their outcomes show the memory. ``benchmarks.many_labels`` measures a
+start after many labels.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import tempfile
 from base64 import b64encode
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,6 +28,8 @@ from lenience.models.feature_columns import FeatureColumn, RowEncoding
 from lenience.models.live_logistic import LiveLogistic
 
 FEATURES = 20
+MEMORY_ROUNDS = int(os.environ.get("LENIENCE_BENCH_MEMORY_ROUNDS", "20"))
+CACHED = 100e6  # bytes of the file with which SQLite's page cache is full
 COLUMNS = [FeatureColumn(f"x{i}", minimum=0.0, maximum=1.0) for i in range(FEATURES)]
 
 
@@ -39,14 +44,14 @@ def repaid(person: dict[str, float], rng: random.Random) -> bool:
     return rng.random() < 0.6 + 0.35 * (person["x0"] + person["x1"]) / 2
 
 
-def specification() -> dict[str, Any]:
+def specification(name: str = "features") -> dict[str, Any]:
     """A policy with 20 features that has learnt from a thousand outcomes."""
     rng, past = random.Random(1), people(1000, seed=1)
     rows = RowEncoding(COLUMNS).rows(past)
     model = BayesianLogistic().centre_on(0.75).prepare(rows).learn(rows, [float(repaid(one, rng)) for one in past])
     state = b64encode(LiveLogistic(COLUMNS, model.belief_).state()).decode()
     return {
-        "name": "features",
+        "name": name,
         "objective": {"type": "discounted", "cost": 0.75, "discount": 0.999},
         "model": {
             "type": "logistic",
@@ -105,6 +110,51 @@ def side_by_side(server: Server) -> dict[str, float]:
     return result
 
 
+def batch(number: int) -> dict[str, Any]:
+    """A request for a hundred new applicants."""
+    return {"decisions": [{"features": one} for one in people(100, seed=1000 + number)]}
+
+
+def memory_over_rounds(server: Server, database: Path) -> dict[str, float]:
+    """The memory of a server that decides and learns all outcomes, when SQLite's page cache is full.
+
+    The cache holds the latest pages of the file, up to 64 MB for each connection. While the file is smaller, the memory
+    grows with it, so decisions by segments fill it first. The applicants are those of a policy of their own, of which
+    nobody stays pending.
+    """
+    made = 0
+    server.call("/v1/policies", specification("learning"))
+    server.call("/v1/policies/learning/activate", {})
+    while sum(path.stat().st_size for path in database.parent.glob(f"{database.name}*")) < CACHED:
+        run([server.port], 4, SECONDS, requests("/v1/policies/bench/decisions/batch", 500))
+    memory, learnt, rng = [server.memory], 0, random.Random(9)
+    for _ in range(MEMORY_ROUNDS):
+        for _ in range(10):
+            request = batch(made)
+            made += 1
+            answer = server.call("/v1/policies/learning/decisions/batch", request)["decisions"]
+            people_in = [one["features"] for one in request["decisions"]]
+            outcomes = [
+                {"id": one["id"], "outcome": "success" if repaid(person, rng) else "failure"}
+                for one, person in zip(answer, people_in, strict=True)
+                if one["decision"] == "accept"
+            ]
+            server.call("/v1/outcomes/batch", {"outcomes": outcomes})
+            learnt += len(outcomes)
+        memory.append(server.memory)
+    half = len(memory) // 2
+    return {
+        "rounds": MEMORY_ROUNDS,
+        "decisions": 100 * made,
+        "outcomes learnt": learnt,
+        "memory MB before": memory[0],
+        "memory MB after the first round": memory[1],
+        "memory MB after half of the rounds": memory[half],
+        "memory MB after all rounds": memory[-1],
+        "growth MB over the second half": memory[-1] - memory[half],
+    }
+
+
 def main() -> dict[str, dict[str, float]]:
     """Measure, print, and return the figures."""
     folder = tempfile.mkdtemp(prefix="lenience-bench-")
@@ -114,6 +164,7 @@ def main() -> dict[str, dict[str, float]]:
             servers[0].call("/v1/policies", specification())
             servers[0].call("/v1/policies/features/activate", {})
             results["SQLite, 20 features"] = side_by_side(servers[0])
+            results["memory, 20 features"] = memory_over_rounds(servers[0], Path(folder) / "features.db")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     served = results["SQLite, 20 features"]
@@ -123,6 +174,11 @@ def main() -> dict[str, dict[str, float]]:
     batches = served["by features in batches of 100, a second"]
     compare(
         "in batches of 100, 20 features", f"{batches:,.0f}", "the goal of 5,000 a second", batches / 5000, "at least 1"
+    )
+    kept = results["memory, 20 features"]
+    half, end = (kept[f"memory MB after {part} rounds"] for part in ("half of the", "all"))
+    compare(
+        "memory after all rounds", f"{end:,.0f} MB", f"after half of them: {half:,.0f} MB", end / half, "at most 1.02"
     )
     for title, figures in results.items():
         print(f"\n{title}")

@@ -52,6 +52,7 @@ def _content(service: Service, name: str) -> dict[str, Any]:
     groups = sorted(report.by_segment, key=lambda group: natural(group.name))
     outcomes = [*groups, *report.by_month, *([report.outcomes] if report.outcomes else [])]
     with service.store.read() as connection:
+        segments = service.registry.load(connection, name).segments
         alerts = [alert for alert in read_alerts(connection) if alert.policy in ("", name)]
     return {
         "policy": name,
@@ -59,6 +60,7 @@ def _content(service: Service, name: str) -> dict[str, Any]:
         "alerts": alerts,
         "groups": groups,
         "months": report.by_month[::-1],
+        "by_bands": any(group.name not in segments for group in groups),
         "words": WORDS,
         "population_state": worst(one.state for one in report.population),
         "outcomes_state": worst(one.state for one in outcomes),

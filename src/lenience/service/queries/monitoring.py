@@ -6,17 +6,18 @@ is known. All are bounded, so that the time to read them does not grow with the 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import product
+from itertools import accumulate, product
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from lenience.analysis.proportions import rate_interval
 from lenience.core.formatting import counted, percent
-from lenience.core.offers import Offer
+from lenience.core.offers import Offer, Offers
 from lenience.service.domain.clock import DAY, iso_time
 from lenience.service.domain.expected_outcomes import (
     ExpectedOutcomes,
@@ -57,6 +58,7 @@ KNOWN = 5_000  # latest acceptances whose outcome is known
 BY_MONTH = 50_000  # latest decisions that are counted by month
 MOST_MONTHS = 24
 MOST_OFFER_SEGMENTS = 20  # busiest segments whose offers are compared
+GOLDEN = 0.6180339887498949  # multiples of it, without whole parts, are spread evenly
 BANDS = 10  # of the expected success rate
 OVERALL_STATE = {
     "act": "Something needs your attention.",
@@ -342,14 +344,22 @@ def _expected_by_features(
     connection: Connection, record: PolicyRecord, version: Version, known: ModelStates | None, arrivals: int
 ) -> float | None:
     """Return the share of the version's own data that it would accept now, or None if it has no data."""
-    import numpy as np
-
     model = version.feature_model
-    if model is None or not model.reference_is_data or model.objective.offers is not None:
+    if model is None or not model.reference_is_data:
         return None
     _, state = state_now(connection, record, version.number, model, known)
-    decided = state.rule.decide_each(model.reference, np.full(len(model.reference), arrivals, dtype=np.int64))
+    rows = list(model.reference)
+    decided = model.decide_each(state, rows, [arrivals] * len(rows), _typical_offers(model.objective.offers, len(rows)))
     return sum(one.propensity for one in decided) / len(decided)
+
+
+def _typical_offers(offers: Offers | None, number: int) -> list[tuple[Offer, ...]]:
+    """Return what each of a number of applicants asks for, each offer as often as its share, in a mixed order."""
+    if offers is None or offers.menus:
+        return [()] * number  # everybody has the same choice
+    ends = list(accumulate(offers.share))
+    places = [bisect_right(ends, (i + 0.5) * GOLDEN % 1.0 * ends[-1]) for i in range(number)]
+    return [(Offer(offers.amount[place], offers.cost[place]),) for place in places]
 
 
 def _months(connection: Connection, record: PolicyRecord, version: Version) -> list[MonthlyAcceptance]:

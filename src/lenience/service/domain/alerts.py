@@ -101,7 +101,7 @@ def bound_subjects(readings: Iterable[Reading], active: Iterable[AlertKey]) -> l
     >>> many = [Reading("segment_stopped", "cards", f"s{i:02}", "on", 1.0, "") for i in range(60)]
     >>> bounded = bound_subjects(many, [AlertKey("segment_stopped", "cards", "s59")])
     >>> len(bounded), bounded[0].subject, bounded[-1].subject, bounded[-1].value
-    (51, 's59', '(others)', 11.0)
+    (51, 's59', '(others)', 10.0)
     """
     begun = set(active)
     groups: dict[tuple[str, str], list[Reading]] = {}

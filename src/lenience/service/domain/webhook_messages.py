@@ -32,7 +32,7 @@ def webhook_secret(master: bytes, identity: str) -> str:
     """Return the secret of a webhook.
 
     >>> webhook_secret(b"secret of the service", "3f9a1c0b2d4e")[:10]
-    'whsec_LEWL'
+    'whsec_A3Ha'
     """
     key = hmac.new(master, f"lenience webhook {identity}".encode(), sha256).digest()
     return PREFIX + b64encode(key).decode()

@@ -43,7 +43,7 @@ def read_alert_readings(queries: Queries, at: int) -> list[Reading]:
                 continue
             readings += _limits_and_stops(connection, record, record.active, at)
             readings += _overdue(connection, record, record.active, at)
-        readings += _monitored(queries.monitoring(name))
+        readings += _monitored(queries.monitoring(name, recent=True))
     with queries.store.read() as connection:
         found = connection.execute(select(schema.audited.c.found)).scalar_one_or_none()
     readings += [_audit(found), _clock()]

@@ -86,6 +86,7 @@ PAGE = 100
 VALUES_SECONDS = 5.0  # for the values of a policy's segments
 CACHED_REPORTS = 50
 HOUR = 3_600_000_000  # microseconds
+RECENT = HOUR // 6
 Report = TypeVar("Report")
 
 
@@ -132,6 +133,7 @@ class Queries:
         self._reports = ReportCache[ModelReport]()
         self._rollouts = ReportCache[RolloutAnswer]()
         self._monitoring = ReportCache[MonitoringReport]()
+        self._recent = ReportCache[MonitoringReport]()  # for alerts
         self._rejections = ReportCache[RejectionsAnswer]()
 
     def policies(self) -> PoliciesAnswer:
@@ -222,17 +224,19 @@ class Queries:
                 lambda: read_model_report(connection, record, version, known),
             )
 
-    def monitoring(self, name: str, number: int | None = None) -> MonitoringReport:
+    def monitoring(self, name: str, number: int | None = None, *, recent: bool = False) -> MonitoringReport:
         """Return how the given version, the active one, or else the newest does, compared with what it expected.
 
-        A report is cached until an event is added to a chain of the policy, for at most an hour.
+        A report is cached until an event is added to a chain of the policy, for at most an hour. With ``recent``, one
+        of the last ten minutes is good enough.
         """
         with self.store.read() as connection:
             record, version = self._version(connection, name, number)
             known, at = self.registry.model_states.get(record.id), now()
-            return self._monitoring.of(
+            state: object = (record.revision, at // RECENT) if recent else (_state_of(connection, record), at // HOUR)
+            return (self._recent if recent else self._monitoring).of(
                 (record.id, version.number),
-                (_state_of(connection, record), at // HOUR),
+                state,
                 lambda: read_monitoring(connection, record, version, known, at),
             )
 

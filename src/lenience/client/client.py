@@ -456,8 +456,8 @@ class Client:
         Returns
         -------
         dict
-            The decision: ``id``, ``decision`` ("accept" or "reject") and the reasons. Where amounts differ also
-            ``offer``, ``expected_profit`` and ``label_value``.
+            The decision: ``id``, ``decision`` ("accept", "reject", "wait" or "refer") and the reasons. Where amounts
+            differ also ``offer``, ``expected_profit`` and ``label_value``.
 
         Raises
         ------

@@ -15,6 +15,7 @@ from lenience.service.domain.events import Decided, Event
 from lenience.service.domain.problems import Conflict
 from lenience.service.domain.receipts import Sender, make_sender
 from lenience.service.domain.referral import SETTLED
+from lenience.service.queries.reading import Filters
 from lenience.service.storage import schema
 from serving import sqlite_file
 
@@ -65,6 +66,8 @@ def test_the_queue_shows_what_the_policy_thinks(engine: Engine) -> None:
     assert first.minimum == made[0]["threshold"]
     assert first.expected_profit == pytest.approx(0.5 - 0.8)
     assert engine.queries.referrals("cards", None, 3, "worth").next is None
+    for decision, number in (("refer", 3), ("reject", 0), ("accept", 0)):
+        assert len(engine.queries.page(Filters(decision=decision), None, 9).decisions) == number
 
 
 def test_evidence_ends_referrals(engine: Engine) -> None:

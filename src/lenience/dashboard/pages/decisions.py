@@ -31,7 +31,7 @@ from lenience.service.storage.people import actor_names
 Req = Request[Any, Any, Any]
 PAGE = 50
 STATUSES = ("pending", "success", "failure", "expired", "rejected", "waiting", "replaced", "referred", "lapsed")
-Choice = FromQuery[Literal["accept", "reject", ""]]
+Choice = FromQuery[Literal["accept", "reject", "refer", ""]]
 Status = FromQuery[
     Literal["pending", "success", "failure", "expired", "rejected", "waiting", "replaced", "referred", "lapsed", ""]
 ]

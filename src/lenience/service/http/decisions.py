@@ -59,7 +59,7 @@ PARQUET = "application/vnd.apache.parquet"
 Plain = Parameter(max_length=200, pattern=limits.PLAIN, min_length=1)
 Segment = Annotated[str | None, Plain]
 PolicyFilter = Annotated[str | None, NAME]
-ChoiceFilter = FromQuery[Literal["accept", "reject"] | None]
+ChoiceFilter = FromQuery[Literal["accept", "reject", "refer"] | None]
 StatusFilter = FromQuery[Status | None]
 Time = Annotated[
     str | None,

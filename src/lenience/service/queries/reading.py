@@ -530,7 +530,13 @@ class Queries:
         if ids is None and filters.reference is not None:
             where.append(under(filters.reference))
         if filters.decision is not None:
-            where.append(table.c.accepted == (1 if filters.decision == "accept" else 0))
+            left = table.c.status.in_((schema.REFERRED, schema.LAPSED))  # to a person, who has not decided
+            if filters.decision == "refer":
+                where.append(left)
+            else:
+                where.append(table.c.accepted == (1 if filters.decision == "accept" else 0))
+            if filters.decision == "reject":
+                where.append(~left)
         if filters.status is not None:
             where.append(table.c.status == filters.status)
         if filters.since is not None:

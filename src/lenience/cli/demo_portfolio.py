@@ -126,12 +126,12 @@ class Portfolio:
             "name": LOANS,
             "objective": {"type": "delayed", **rates, "label_delay": LABEL_DAYS[LOANS] / 365},
             "segments": [{"name": name, "share": share} for name, share in self.shares[LOANS].items()],
-            "description": "Labels come weeks later, so the number of pending loans is limited",
+            "description": "Outcomes come weeks later, so the number of open loans is limited",
         }
         fitted = {
             **cards,
             "segments": with_priors,
-            "description": "Beliefs from a curve in the score, fitted to the past",
+            "description": "Starts from a curve in the score, fitted to past outcomes",
         }
         unfitted = {**cards, "segments": flat, "description": "The same, but every segment starts without evidence"}
         business = {

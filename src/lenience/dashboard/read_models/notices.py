@@ -171,7 +171,8 @@ def _overdue(policy: PolicyStatus, oldest: Mapping[int, int]) -> str:
     waited = (now() - min(times)) / 1e6
     if waited < days * 86_400 * 2 / 3:
         return ""
-    return f"{policy.name}: an outcome has been pending for {ago(waited)}. It expires after {count(days)} days."
+    expires = "expires" if waited < days * 86_400 else "should have expired"
+    return f"{policy.name}: an outcome has been pending for {ago(waited)}. It {expires} after {count(days)} days."
 
 
 def _events_since(connection: Connection, chain: int, since: int) -> list[Any]:

@@ -229,7 +229,7 @@ class PolicyStatus(msgspec.Struct, frozen=True, dict=True):
         return min(
             self.segments,
             key=lambda segment: (
-                segment.stopped,
+                segment.verdict.rule == BELOW,  # an exploration floor may still accept a few
                 segment.counts.arrivals == 0,  # nothing is to be seen there
                 abs(segment.margin),
                 -segment.counts.arrivals,

@@ -23,6 +23,7 @@ from lenience.service.domain.monitored import MonitoredItem
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import Problem
 from lenience.service.domain.receipts import make_sender
+from lenience.service.queries.reading import Filters
 from lenience.service.storage import schema
 from lenience.service.storage.daily_totals import CountedDecision, DailyTotals, rounded
 from lenience.service.storage.store import Store
@@ -230,3 +231,23 @@ def test_sums_of_rounded_amounts_do_not_depend_on_the_order() -> None:
             totals.count(CountedDecision(1, 1, 0, True, "pending", amount, 0.7), -1)
         sums.append(totals.cells[1, 0, 1, "pending"])
     assert sums[0] == sums[1] == sums[2] == [1, 1, 1, rounded(amounts[499]), rounded(amounts[499] * 0.7)]
+
+
+def test_a_search_by_status_reads_only_the_days_that_have_it(tmp_path: Path) -> None:
+    time = START
+    engine = Engine(sqlite_file(tmp_path), clock=lambda: time)
+    try:
+        engine.create()
+        made = []
+        for _ in range(4):
+            made.append(engine.decide()["id"])
+            time += DAY
+        engine.give_up(made[1])
+        engine.give_up(made[2])
+        for newest in (False, True):
+            listed = engine.queries.page(Filters(status="expired"), None, 10, newest).decisions
+            assert sorted(entry.id for entry in listed) == sorted(made[1:3])
+        assert engine.queries.page(Filters(policy="cards", segment="old", status="expired"), None, 10).decisions == []
+        assert engine.queries.page(Filters(status="failure"), None, 10).decisions == []
+    finally:
+        engine.close()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, false, func, select
 
 from lenience.policies.features.explanation import evidence_in_words
 from lenience.service.domain.answers import (
@@ -33,7 +33,7 @@ from lenience.service.domain.answers import (
     fairness_view,
     offer_answer,
 )
-from lenience.service.domain.clock import iso_time, now
+from lenience.service.domain.clock import DAY, iso_time, now
 from lenience.service.domain.events import (
     Corrected,
     Decided,
@@ -50,6 +50,7 @@ from lenience.service.domain.feature_rule import (
     applicant_principal_reasons,
     what_would_change_applicant,
 )
+from lenience.service.domain.identity import first_id
 from lenience.service.domain.imported_rows import imported_reason
 from lenience.service.domain.monitored import NOTHING_MONITORED
 from lenience.service.domain.monitoring import MonitoringReport
@@ -539,12 +540,31 @@ class Queries:
                 where.append(~left)
         if filters.status is not None:
             where.append(table.c.status == filters.status)
+            if filters.reference is None:
+                where += self._days_with(connection, filters.status, chains)
         if filters.since is not None:
             where.append(table.c.at >= filters.since)
             where.append(table.c.id >= f"{max(filters.since // 1000 - 1, 0):012x}"[:8])
         if filters.until is not None:
             where.append(table.c.at < filters.until)
         return select(table).where(*where)
+
+    def _days_with(self, connection: Connection, status: str, chains: list[int] | None) -> list[ColumnElement[bool]]:
+        """Return conditions that a status implies by the daily totals: the days on which a decision has it.
+
+        Without them a search for a rare status would read all decisions.
+        """
+        totals, table = schema.daily_total, schema.decision
+        query = select(func.min(totals.c.day), func.max(totals.c.day)).where(
+            totals.c.status == status, totals.c.number > 0
+        )
+        if chains is not None:
+            query = query.where(totals.c.chain_id.in_(chains))
+        first, last = connection.execute(query).one()
+        if first is None:
+            return [false()]
+        # An id is never earlier than the time of its decision, but may be later.
+        return [table.c.id >= first_id(first * DAY), table.c.at < (last + 1) * DAY]
 
     def _chains(self, connection: Connection, filters: Filters) -> list[int] | None:
         """Return the chains of the policy and segment in the filters, or None if neither is given."""

@@ -276,8 +276,8 @@ def test_only_one_row_a_segment_comes_back(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(Backend, "to_pyarrow", counting)
     fit_history(past(), "region", "accepted", "outcome", "day", maturity=30)
-    # The last date, one row a segment, and the different outcomes and decisions with their meanings.
-    assert sizes == [1, 3, 3, 2]
+    # The last date, one row a segment, and the different pairs of an outcome and a decision.
+    assert sizes == [1, 3, 4]
 
 
 def test_one_bad_value_in_a_parquet_file_is_one_bad_row(tmp_path: Path) -> None:

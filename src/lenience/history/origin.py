@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from lenience.history.history import History
 
 MOST_VALUES = 20  # of each meaning
+MOST_READ = 200_000  # rows whose values are recorded
+MOST_PAIRS = 1_000  # of an outcome and a decision
+OUTCOMES = {TRUE: "success", FALSE: "failure", UNKNOWN: "pending"}
+DECISIONS = {TRUE: "accepted", FALSE: "rejected"}
 EMPTY = "(empty)"
 ALL_ACCEPTED = "(everyone was accepted)"
 LATER = "decided after the date of the count"
@@ -35,30 +39,31 @@ PLAIN_FORMULA = "a success earns the gain and a failure loses the loss"
 
 
 def value_meanings(backend: Any, table: ir.Table, accepted: str, outcome: str, words: GivenWords) -> dict[str, str]:
-    """Return the values of the file by their meaning: success, failure, pending, accepted and rejected."""
+    """Return the values of the file by their meaning: success, failure, pending, accepted and rejected.
+
+    Only the first rows are read: a large text file would be parsed once more for it.
+    """
     import ibis
 
-    decision = decision_codes(backend, table[accepted], words)
-    label = outcome_codes(backend, table[outcome], words)
-    meanings: dict[str, str] = {}
-    for column, code, names in (
-        (outcome, label, {TRUE: "success", FALSE: "failure", UNKNOWN: "pending"}),
-        (accepted, decision, {TRUE: "accepted", FALSE: "rejected"}),
-    ):
-        rows = table.select(
-            value=trimmed(table[column]).cast("string"),
-            means=code.meaning(code.value),
-            taken=decision.meaning(decision.value),
-        )
-        if column == outcome:  # outcomes of the rejected are empty, or mean nothing
-            rows = rows.filter(rows.taken == TRUE)
-        known = rows.filter(rows.means.isin(list(names)))
-        frequent = known.group_by("means", "value").agg(rows=known.count())
-        frequent = frequent.order_by(ibis.desc("rows"), "value").limit(len(names) * MOST_VALUES)
-        for row in backend.to_pyarrow(frequent).to_pylist():
-            name, value = names[row["means"]], EMPTY if row["value"] is None else row["value"]
-            meanings[name] = f"{meanings[name]}, {value}" if name in meanings else value
-    return meanings
+    first = table.limit(MOST_READ)
+    decision = decision_codes(backend, first[accepted], words)
+    label = outcome_codes(backend, first[outcome], words)
+    rows = first.select(
+        outcome=trimmed(first[outcome]).cast("string"),
+        decision=trimmed(first[accepted]).cast("string"),
+        outcome_means=label.meaning(label.value),
+        decision_means=decision.meaning(decision.value),
+    )
+    pairs = rows.group_by("outcome", "decision", "outcome_means", "decision_means").agg(rows=rows.count())
+    pairs = pairs.order_by(ibis.desc("rows"), "outcome", "decision").limit(MOST_PAIRS)
+    found: dict[str, dict[str, None]] = {name: {} for name in (*OUTCOMES.values(), *DECISIONS.values())}
+    for row in backend.to_pyarrow(pairs).to_pylist():
+        taken = DECISIONS.get(row["decision_means"])
+        if taken is not None:
+            found[taken][row["decision"] or EMPTY] = None
+        if taken == "accepted" and row["outcome_means"] in OUTCOMES:  # outcomes of the rejected mean nothing
+            found[OUTCOMES[row["outcome_means"]]][row["outcome"] or EMPTY] = None
+    return {name: ", ".join(list(values)[:MOST_VALUES]) for name, values in found.items() if values}
 
 
 def economics_record(economics: Economics | None) -> dict[str, str]:

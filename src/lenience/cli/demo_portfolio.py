@@ -298,9 +298,11 @@ def simulate_past(database: str, portfolio: Portfolio, days: int = DAYS, times: 
                     requests = [msgspec.convert(applicant.request, DecisionRequest) for applicant in drawn]
                     answer = msgspec.json.decode(writer.call(Decide(sent_by, policy, requests, False)).body)
                     for applicant, decision in zip(drawn, answer["decisions"], strict=True):
+                        # Drawn for everyone, so that later applicants do not depend on whom the floor accepts.
+                        due = time + chance.exponential(LABEL_DAYS[policy]) * DAY
+                        outcome = portfolio.outcome(policy, applicant)
                         if decision["decision"] == "accept":
-                            due = time + chance.exponential(LABEL_DAYS[policy]) * DAY
-                            labels.add(due, decision["id"], portfolio.outcome(policy, applicant))
+                            labels.add(due, decision["id"], outcome)
             due_labels = labels.until(time)
             if due_labels:
                 items = [OutcomeItem(id=identity, outcome=outcome) for identity, outcome in due_labels]

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 
 from lenience.service.domain.monitored import MonitoredValues
 from lenience.service.storage import schema
+from lenience.service.storage.monitored_totals import values_of
 
 MOST_IN_STATEMENT = 500
 
@@ -39,10 +40,20 @@ def monitored_rows(decisions: Iterable[tuple[str, int, MonitoredValues]]) -> lis
 
 
 def monitored_names(connection: Connection, chain: int) -> dict[str, list[str]]:
-    """Return the attributes that the decisions of a policy have, and the values of each."""
-    table = schema.monitored
-    query = select(table.c.name, table.c.value).where(table.c.chain_id == chain).distinct()
-    result: dict[str, list[str]] = {}
-    for name, value in connection.execute(query.order_by(table.c.name, table.c.value)):
-        result.setdefault(name, []).append(value)
-    return result
+    """Return the attributes that the decisions of a policy have, and the values of each, from the totals.
+
+    ``chain`` is that of the policy's monitored attributes.
+    """
+    totals, chains, own = schema.monitored_total, schema.chain, schema.chain.alias()
+    query = (
+        select(totals.c.attributes)
+        .join(chains, chains.c.id == totals.c.chain_id)
+        .join(own, own.c.monitors == chains.c.policy_id)
+        .where(own.c.id == chain, totals.c.number > 0)
+        .distinct()
+    )
+    result: dict[str, set[str]] = {}
+    for text in connection.execute(query).scalars():
+        for name, value in (values_of(text) or {}).items():
+            result.setdefault(name, set()).add(value)
+    return {name: sorted(values) for name, values in sorted(result.items())}

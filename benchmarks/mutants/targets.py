@@ -368,7 +368,7 @@ TARGETS = (
     Target(DOMAIN + "offer_drift.py", ("tests/service/domain/test_offer_drift.py",)),
     Target(DOMAIN + "population_stability.py", ("tests/service/domain/test_population_stability.py",)),
     Target(DOMAIN + "expected_outcomes.py", ("tests/service/domain/test_expected_outcomes.py",)),
-    Target(DOMAIN + "monitoring.py", ("tests/service/queries/test_monitoring.py",)),
+    Target(DOMAIN + "monitoring.py", ("tests/service/domain/test_monitoring_words.py",)),
     Target(DOMAIN + "forgetting.py", ("tests/service/commands/test_forgetting.py",)),
     Target(DOMAIN + "alerts.py", ("tests/service/http/test_webhooks.py",)),
     Target(DOMAIN + "webhook_messages.py", ("tests/service/http/test_webhooks.py",)),

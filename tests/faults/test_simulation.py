@@ -13,7 +13,7 @@ from faults.machine import Machine
 from faults.schedule import Simulator
 
 FEW = range(1_000, 1_030)
-QUICKLY_FOUND = 60  # schedules that must find a broken engine; most need one or two
+QUICKLY_FOUND = 120  # schedules that must find a broken engine; most need one or two
 # These need several hundred schedules: python -m tests.faults --sabotage NAME.
 SLOWLY_FOUND = {"publishing_checkpoints_before_the_commit", "without_syncing_the_folder"}
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from lenience.service.domain.population_stability import counts_by_range, range_edges, stability_index
 
@@ -43,6 +46,28 @@ def test_a_change_must_be_sure_and_large() -> None:
     assert unsure.index > 0.25
     assert unsure.change == "none"  # by chance
     assert stability_index([100, 100], [100, 100]).interval.lower == 0.0
+
+
+def test_the_index_of_exact_shares_is_a_slow_sum() -> None:
+    new = [70, 20, 6, 4]
+    total = 0.0
+    for share, count in zip(SHARES, new, strict=True):
+        now = (count + 0.5 * 4 * share) / (100 + 0.5 * 4)  # half a case for each part, divided as expected
+        total += (now - share) * math.log(now / share)
+    found = stability_index(SHARES, new, exact=True)
+    assert found.index == pytest.approx(total)
+    assert stability_index(1000 * SHARES, new, exact=True).index == pytest.approx(total)  # shares of any total
+    assert found.noise == pytest.approx(chi2.isf(0.001, 3) / 100)
+
+
+def test_rare_parts_are_counted_as_one() -> None:
+    together = stability_index([0.9, 0.09, 0.01], [50, 44, 6], exact=True)
+    assert together == stability_index([0.9, 0.09, 0.006, 0.004], [50, 44, 3, 3], exact=True)
+    apart = stability_index([0.9, 0.08, 0.02], [50, 44, 6], exact=True)  # 2 are expected, so 8 together
+    assert apart.noise == pytest.approx(chi2.isf(0.001, 2) / 100)
+    small = stability_index([60, 38, 1, 1], [6, 3, 1, 0], exact=True)  # 0.1 is expected in each of the last parts
+    assert small.noise == pytest.approx(chi2.isf(0.001, 2) / 10)
+    assert stability_index([1.0, 0.0], [30, 0], exact=True).change == "none"
 
 
 def test_ranges_hold_about_equal_shares_and_all_numbers() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -200,6 +201,15 @@ def test_a_message_is_given_up_in_the_end_and_a_webhook_can_be_removed(tmp_path:
     awaited(service.stop())
 
 
+def test_attempts_are_spread_over_three_days() -> None:
+    waits = [webhook_messages.wait_before(attempt, "msg_1") or 0.0 for attempt in range(1, 11)]
+    assert 2.4 * 86_400 < sum(waits) < 3.8 * 86_400
+    assert all(later > earlier for earlier, later in pairwise(waits))
+    around = [webhook_messages.wait_before(3, f"msg_{i}") or 0.0 for i in range(200)]
+    assert (min(around), max(around)) == pytest.approx((240, 360), abs=5)
+    assert webhook_messages.wait_before(11, "msg_1") is None
+
+
 def test_messages_wait_in_a_bounded_outbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alert_states, "MOST_WAITING", 3)
     with service_on(sqlite_file(tmp_path)) as service:
@@ -278,6 +288,7 @@ def test_conditions_are_gauges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ("ftp://example.org/", [], [], "invalid_value"),
         ("https://user:secret@example.org/", [], [], "invalid_value"),
         ("https://exa mple.org/", [], [], "invalid_value"),
+        ("https://example.org/\x7f", [], [], "invalid_value"),
         ("https://nowhere.invalid/", [], [], "invalid_value"),
     ],
 )
@@ -296,5 +307,5 @@ def test_a_private_address_is_a_bad_request(tmp_path: Path) -> None:
     status, problem = ask(app, "POST", "/v1/webhooks", {"url": "https://127.0.0.1/hook"})
     assert (status, problem["field"], problem["code"]) == (400, "url", "address_unusable")
     status, problem = ask(app, "POST", "/v1/webhooks", {"url": "https://example.org", "kinds": ["weather"]})
-    assert status == 400
+    assert (status, problem["field"], "outcomes_overdue" in problem["allowed"]) == (400, "kinds[0]", True)
     asyncio.run(app.app.state.service.stop())

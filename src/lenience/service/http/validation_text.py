@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import UNSET
 
 from lenience.core.errors import InputError
+from lenience.service.domain.alerts import KINDS as ALERTS
 
 # Allowed words per field, because the validator names only the invalid word.
 ALLOWED = {
@@ -17,6 +18,7 @@ ALLOWED = {
     "history_model": "own, shared or curve",
     "type": "discounted, horizon or delayed",
     "per": "month or year",
+    "kinds": f"one of {', '.join(ALERTS)}",
 }
 KINDS = {
     "float": "a number",
@@ -54,7 +56,7 @@ def explained(field: str, message: str, value: Any = UNSET) -> InputError:
     if message == "Number out of range":
         return InputError(field, allowed="a number below 1.8e308 in size")
     given = message.removeprefix("Invalid enum value ").removeprefix("Invalid value ")
-    last = field.rsplit(".", 1)[-1]
+    last = re.sub(r"\[\d+\]$", "", field.rsplit(".", 1)[-1])
     if given != message:
         if last not in ALLOWED:
             return InputError.because(f"cannot be {given}", field, value=value)

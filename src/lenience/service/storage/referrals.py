@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select
 from lenience.service.domain.clock import DAY
 from lenience.service.domain.events import Decided, read
 from lenience.service.domain.identity import first_id
-from lenience.service.domain.referral import MOST, SETTLED, price_of_day, window_of
+from lenience.service.domain.referral import MOST, price_of_day, window_of
 from lenience.service.domain.referral_decision import WORTH
 from lenience.service.storage import schema
 from lenience.service.storage.ledger import Ledger
@@ -60,8 +60,8 @@ def earlier_worths(connection: Connection, record: PolicyRecord, at: int) -> lis
     since, until = window_of(at)
     table, events = schema.decision, schema.event
     place = (events.c.chain_id == table.c.chain_id) & (events.c.seq == table.c.seq)
-    # Ids sort by time and may be a little later than it, so they narrow the search.
-    narrow = (table.c.id >= first_id(since)) & (table.c.id < first_id(until + SETTLED))
+    # An id is never earlier than the time of its decision. It may be later, if the clock was set back.
+    narrow = table.c.id >= first_id(since)
     window = table.c.chain_id.in_(list(record.segments.values())) & (table.c.at >= since) & (table.c.at < until)
     window &= narrow
     query = select(table.c.id, events.c.body).join(events, place).where(window & (table.c.version > 0))

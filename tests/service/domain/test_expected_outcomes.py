@@ -34,12 +34,12 @@ def learner(rng: np.random.Generator, n: float, s: float, delay: int, size: int)
 def test_the_variance_is_that_of_a_version_that_is_right(delay: int) -> None:
     rng = np.random.default_rng(delay)
     errors, variances = [], []
-    for _ in range(4_000):
+    for _ in range(2_500):
         known = learner(rng, 6.0, 4.0, delay, 30)
         errors.append(sum(one.success - one.mean for one in known))
         variances.append(_variance(known))
-    assert np.mean(errors) == pytest.approx(0.0, abs=0.25)
-    assert np.mean(variances) == pytest.approx(np.var(errors), rel=0.07)
+    assert np.mean(errors) == pytest.approx(0.0, abs=0.35)
+    assert np.mean(variances) == pytest.approx(np.var(errors), rel=0.1)
 
 
 def test_a_version_that_is_right_is_hardly_ever_called_wrong() -> None:

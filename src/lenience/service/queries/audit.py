@@ -138,7 +138,7 @@ def audit(
     store: Store,
     expected: list[Head] | None = None,
     held: Sequence[Checkpoint] = (),
-    workers: int | None = None,
+    workers: int | None = 1,
     since: Checkpoint | None = None,
 ) -> AuditReport:
     """Recompute the log of a database, and report all damage.
@@ -152,7 +152,8 @@ def audit(
     held : sequence of Checkpoint, optional
         Checkpoints that somebody else holds, after their signatures were verified. The log must begin with them.
     workers : int, optional
-        How many processes recompute a long log. By default one for each core.
+        How many processes recompute a long log. None is one for each core. A script that uses several must be one
+        that a new process can import, with ``if __name__ == "__main__"``.
     since : Checkpoint, optional
         A state of the log that was audited before. Only what came after it is recomputed.
 

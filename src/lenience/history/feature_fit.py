@@ -242,7 +242,7 @@ def fit_features(
     named = {"outcome": outcome, "accepted": accepted, "score": score, "features": ", ".join(chosen)}
     named["monitored"] = ", ".join(monitor)
     origin = feature_origin(
-        table, y.tolist(), taken.tolist(), named, model, economics, objective.cost, file_identity(source)
+        table, y.tolist(), taken.tolist(), named, model, economics, objective, file_identity(source)
     )
     return fitted._replace(origin=origin)
 

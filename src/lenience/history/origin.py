@@ -124,7 +124,7 @@ def feature_origin(
     columns: Mapping[str, str | None],
     model: str,
     economics: Economics | None,
-    cost: float,
+    objective: Objective,
     identity: tuple[str, str],
 ) -> PolicyOrigin:
     """Return the origin of a policy with features.
@@ -139,8 +139,8 @@ def feature_origin(
         The column of each field: ``outcome``, ``accepted``, and others for the record.
     model
         The model's name.
-    economics, cost
-        How gain and loss were computed, and the break-even if they were not.
+    economics, objective
+        How gain and loss were computed, and the objective with its break-even if they were not.
     identity
         The file's name and digest.
     """
@@ -166,7 +166,7 @@ def feature_origin(
         labels=labels,
         successes=sum(y == 1 for y in outcomes),
         pending=accepted_rows - labels,
-        economics=economics_record(economics) or {"break_even": percent(cost, 4)},
+        economics=economics_record(economics) or {"break_even": percent(_break_even(objective), 4)},
     )
 
 
@@ -174,12 +174,15 @@ def _cell(value: object) -> str:
     return EMPTY if value is None or value != value or not str(value).strip() else str(value).strip()
 
 
+def _break_even(objective: Objective) -> float:
+    return objective.cost if objective.offers is None else objective.offers.mean_cost
+
+
 def fitted_origin(origin: PolicyOrigin | None, model: str, objective: Objective) -> PolicyOrigin | None:
     """Return the origin of a policy: that of its history, with the model and, without amounts, the break-even."""
     if origin is None:
         return None
-    cost = objective.cost if objective.offers is None else objective.offers.mean_cost
-    economics = origin.economics or {"break_even": percent(cost, 4)}
+    economics = origin.economics or {"break_even": percent(_break_even(objective), 4)}
     return msgspec.structs.replace(origin, model=short(model), economics=economics)
 
 

@@ -67,6 +67,8 @@ def test_the_policy_is_that_of_the_command_line(
     answers |= {"kind": kind, "name": name, **score}
     shown = clerk.http.get("/new/fitted", params=answers).text
     assert "Known outcomes" in shown
+    money = {"known": "money", "gain": "300", "loss": "700", "money_currency": "$"}
+    assert "Known outcomes" in clerk.http.get("/new/fitted", params={**answers, **money}).text
     assert '"monitored": {"sex": "…"}' in shown.replace("&#34;", '"')
     document = clerk.http.get("/new/policy.json", params=answers).json()
     made = clerk.post("/new/create", **answers, state="active")

@@ -141,8 +141,8 @@ def test_amounts_that_differ_may_have_late_outcomes(clerk: Browser, forms: Serve
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"priced": "gain_loss", "gain_column": "won"}, "Choose the column with the loss of a failure."),
-        ({"priced": "loan", "amount_column": "lent"}, "Choose the column with the interest rate."),
+        ({"priced": "gain_loss", "gain_column": "won"}, "Choose the column with the loss of a failure, or type"),
+        ({"priced": "loan", "amount_column": "lent"}, "Choose the column with the interest rate, or type"),
         ({**GIVEN, "gain_column": "nothing"}, "nothing"),
         ({**GIVEN, "currency": "thalers and more"}, "The currency must have at most 8 characters"),
         ({"known": "file"}, "The file has no gains and losses yet."),

@@ -186,7 +186,7 @@ def _origin(
     }
     model = "logistic" if answers.score is None else "calibrated"
     origin = feature_origin(
-        table, y.tolist(), taken.tolist(), named, model, answers.economics, objective.cost, uploaded_file(path)
+        table, y.tolist(), taken.tolist(), named, model, answers.economics, objective, uploaded_file(path)
     )
     left_out = rows - origin.rows
     why = {BAD_ROWS["accepted"]: left_out} if left_out else {}

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from browsing import PHONE, chromium, visiting  # noqa: E402
-from lenience.cli.demo_portfolio import Portfolio, simulate_past  # noqa: E402
+from lenience.cli.demo_portfolio import FLOOR, Portfolio, simulate_past  # noqa: E402
 from serving import serving, sqlite_file  # noqa: E402
 
 PAGES = {
@@ -35,7 +35,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         database = sqlite_file(Path(scratch))
-        simulate_past(database, Portfolio(by_features=True))
+        simulate_past(database, Portfolio(by_features=True, floor=FLOOR))
         with serving(database) as service, chromium() as browser:
             with service.client() as client:
                 one = next(iter(client.decisions(policy="starter-loans", decision="reject")))

@@ -49,7 +49,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     require_service("lenience[serve,client,simulate]", "httpx")
     import uvicorn
 
-    from lenience.cli.demo_portfolio import ApplicantFeed, Portfolio, simulate_past
+    from lenience.cli.demo_portfolio import FLOOR, ApplicantFeed, Portfolio, simulate_past
     from lenience.client.client import Client
     from lenience.dashboard.app import create_app
     from lenience.service.http.logs import configure_logs
@@ -59,7 +59,7 @@ def demo(folder: str, port: int, seconds: float | None, as_json: bool) -> None:
     address = f"http://127.0.0.1:{listening.getsockname()[1]}"
     if not as_json:
         console().print("Simulating a lender's last three months: applicants, decisions and outcomes …")
-    portfolio = Portfolio(by_features=find_spec("sklearn") is not None)  # their models need it
+    portfolio = Portfolio(by_features=find_spec("sklearn") is not None, floor=FLOOR)  # their models need it
     labels = simulate_past(database, portfolio)
     configure_logs("WARNING")
     app = create_app(database)

@@ -82,10 +82,12 @@ class Portfolio:
         The seed of all random numbers.
     by_features
         Whether there is also a policy that decides by features, for loans for cars.
+    floor
+        The share of card applicants who are accepted at random where the policy has stopped.
     """
 
-    def __init__(self, seed: int = 7, *, by_features: bool = False) -> None:
-        self.by_features = by_features
+    def __init__(self, seed: int = 7, *, by_features: bool = False, floor: float = 0.0) -> None:
+        self.by_features, self.floor = by_features, floor
         self.rates = {name: rate for name, rate in A_DAY.items() if by_features or name != CARS}
         self.chance = np.random.default_rng(seed)
         self.business_chance = np.random.default_rng(seed + 1)
@@ -115,7 +117,7 @@ class Portfolio:
             "name": CARDS,
             "objective": {"type": "discounted", **future},
             "expire_after_days": 120,
-            "constraints": {"exploration_floor": FLOOR},
+            "constraints": {"exploration_floor": self.floor},
         }
         rates = {
             "offers": {"amount": [LOAN], "cost": [LOAN_COST], "currency": "$"},

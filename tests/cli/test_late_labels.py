@@ -70,7 +70,7 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     said = " ".join(out.split())
     assert "1 of the pending has expired" in said
     assert "Outcomes arrive after 9 months on average" in said
-    assert "365 days is longer than the --label-delay of 0.75 years" in said
+    assert "outcomes are final after 365 days, later than the assumed mean delay of 0.75 years" in said
     assert re.search(r"north .* 4 +no limit +accept", out)
     assert re.search(r"south .* 4 +\? +not computed", out)
     assert "The limit of 1 segment was not computed (south: The " in said
@@ -80,7 +80,7 @@ def test_labels_that_come_late(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     code, out, _ = run("fit", *asked, "--json")
     answer = json.loads(out)
     assert {row["segment"]: row["accept"] for row in answer["segments"]}["south"] is True
-    assert "labels come late (9 are pending)" in answer["warning"]
+    assert "outcomes arrive late (9 are pending)" in answer["warning"]
     assert "1 for the maturity of 365 days" in answer["warning"]
 
     page = tmp_path / "report.html"

@@ -21,8 +21,8 @@ def uneven_decisions_warning(history: History, accepts: Mapping[str, bool]) -> s
     >>> past = {"band": ["300-499", "500-599", "600-699"], "in": [1, 1, 1], "good": [1, 0, 1]}
     >>> accepts = {"300-499": True, "500-599": False, "600-699": True}
     >>> uneven_decisions_warning(fit_history(past, "band", "in", "good"), accepts)
-    'decisions along band go up and down (300-499 accept, 500-599 reject, 600-699 accept); if band is ordered, try \
-    --model curve --score band, so that neighbouring values inform each other'
+    'decisions along band go up and down (300-499 accept, 500-599 reject, 600-699 accept); if band is ordered, the \
+    model curve with the score band lets neighbouring values inform each other'
     """
     for i, column in enumerate(history.columns):
         try:
@@ -41,7 +41,7 @@ def uneven_decisions_warning(history: History, accepts: Mapping[str, bool]) -> s
                 examples = [line[turns[0]], line[turns[0] + 1], line[turns[1] + 1]]
                 decisions = ", ".join(f"{name} {'accept' if yes else 'reject'}" for _, name, yes in examples)
                 return (
-                    f"decisions along {column} go up and down ({decisions}); if {column} is ordered, try --model curve "
-                    f"--score {column}, so that neighbouring values inform each other"
+                    f"decisions along {column} go up and down ({decisions}); if {column} is ordered, the model "
+                    f"curve with the score {column} lets neighbouring values inform each other"
                 )
     return None

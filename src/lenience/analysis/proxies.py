@@ -3,7 +3,7 @@
 A policy that does not look at a group may still decide by something that stands for it. Three numbers say how closely a
 column follows the group:
 
-- mutual information: how many bits the column tells of the group, and as a share of what there is to know;
+- mutual information: how many bits the column reveals about the group, and their share of the group's entropy;
 - balanced accuracy: how often the best guess from the column is right, if all groups are equally frequent. Guessing
   without the column is right for 1 of k groups;
 - for two groups the area under the ROC curve (AUC): how often a member of one is ordered before a member of the other.
@@ -52,7 +52,7 @@ class Proxy(msgspec.Struct, frozen=True):
     information : Measure
         Mutual information with the group, in bits.
     information_share : float
-        The same as a share of what there is to know about the group (its entropy).
+        The same as a share of the group's entropy.
     balanced_accuracy : Measure
         How often the best guess of the group from the column is right, if all groups are equally frequent.
     guessing : float

@@ -249,12 +249,12 @@ def _describe_unknown(result: RejectedSegment, hundred: str, people: str) -> str
     were = "was" if result.rejected == 1 else "were"
     if result.basis == "random":
         return (
-            f"Nothing is known about {result.segment}: {people} {were} rejected, and no outcome of a random acceptance "
-            "is known."
+            f"Nothing is known about {result.segment}: {people} {were} rejected, and no random acceptance "
+            "has a known outcome."
         )
     return (
-        f"Nothing is known about {result.segment}: {people} {were} rejected, and no outcome of an accepted one is "
-        f"known. The assumption that the policy started from says {hundred} of 100."
+        f"Nothing is known about {result.segment}: {people} {were} rejected, and no accepted applicant "
+        f"has a known outcome. The policy started from the assumption that {hundred} of 100 succeed."
     )
 
 

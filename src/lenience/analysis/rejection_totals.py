@@ -81,7 +81,8 @@ class RejectedOutcomes(msgspec.Struct, frozen=True):
             number = sum(one.rejected + one.not_covered for one in self.segments)
             if not number:
                 return "Nobody was rejected for too low a success rate."
-            return f"Nothing is known about the {counted(number, 'rejected applicant')}: no outcome speaks for them."
+            people = counted(number, "rejected applicant")
+            return f"Nothing is known about the {people}: no outcome of a comparable applicant is known."
         total, unit = self.total, "" if money.known else " units of gain + loss"
         text = (
             f"Of 100 rejected, {of_hundred(total.interval)} would have succeeded. The break-even is "
@@ -94,7 +95,7 @@ class RejectedOutcomes(msgspec.Struct, frozen=True):
             text += f"Rejecting {total.rejected:,} cost {money.format_range(ends.lower, ends.upper)}{unit}."
         else:
             text += (
-                f"It is not known whether rejecting {total.rejected:,} was right in all: accepting them would have "
+                f"It is not known whether rejecting {total.rejected:,} was right overall: accepting them would have "
                 f"earned between {money.format(ends.lower)} and {money.format(ends.upper)}{unit}."
             )
         if total.unknown:
@@ -354,7 +355,7 @@ def _cautions(some: list[RejectedSegment], by_people: PeopleSample | None, alike
     if untried:
         verb = "is" if untried == 1 else "are"
         cautions.append(
-            f"{counted(untried, 'rejected applicant')} {verb} in groups without any outcome of an accepted one. There "
+            f"{counted(untried, 'rejected applicant')} {verb} in groups without a known outcome. There "
             "the model extrapolates."
         )
     uncovered = sum(one.not_covered for one in some)

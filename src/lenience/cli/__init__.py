@@ -36,13 +36,13 @@ GROUPS: dict[str, dict[str, str]] = {
     "Data": {
         "import": "Import past decisions from a file into a policy of a running service.",
         "outcomes": "Send the outcomes in a file to a running service.",
-        "export": "Write what has changed in a running service to a file, for a warehouse.",
+        "export": "Write what has changed in a running service to a file for a data warehouse.",
         "erase": "Erase personal data, by reference or by age, from a running service.",
     },
     "Compare": {
         "replay": "Replay policies on a file of individuals, of whom only the accepted reveal their outcome.",
         "offpolicy": "Estimate what a proposed policy would have earned, from a log with propensities.",
-        "rejections": "Estimate how many of the rejected would have succeeded, and whether it was right.",
+        "rejections": "Estimate how many of the rejected would have succeeded, and whether rejecting them was right.",
         "simulate": "Compare policies in one simulated world, on the same individuals.",
         "sweep": "Simulate policies × worlds × parameters, from a TOML file.",
         "characteristics": "Compute what a policy does to a population: who is wrongly rejected, what learning costs.",
@@ -50,7 +50,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Operate": {
         "keys": "Create, list and revoke the API keys of a service.",
         "rollout": "Roll a version out to a share of applicants, or compare it with the active one.",
-        "monitor": "Say whether a running policy does what it expected.",
+        "monitor": "Check whether applicants and outcomes of a running policy are as expected.",
         "audit": "Recompute a service's log and check every decision.",
         "document": "Write the documentation pack of a policy: purpose, data, validation, limits, change log.",
         "verify": "Check the proof of a decision with the public key of the log.",

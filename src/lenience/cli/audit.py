@@ -158,14 +158,14 @@ def _print(report: AuditReport, as_json: bool) -> None:
             )
         if report.labels_not_recomputed or report.decisions_not_recomputed:
             out.print(
-                f"Features were erased of {counted(report.labels_not_recomputed, 'label')} and "
-                f"{counted(report.decisions_not_recomputed, 'decision')}. They were checked by stored model states and "
-                "by the numbers in the log.",
+                f"The features of {counted(report.labels_not_recomputed, 'label')} and "
+                f"{counted(report.decisions_not_recomputed, 'decision')} have been erased. The audit checked these by "
+                "stored model states and by the numbers in the log.",
                 soft_wrap=True,
             )
         if report.assignments_not_recomputed:
             out.print(
-                f"References were erased of {counted(report.assignments_not_recomputed, 'decision')} in a rollout. "
-                "Which version had to decide them cannot be recomputed.",
+                f"The references of {counted(report.assignments_not_recomputed, 'decision')} in a rollout have been "
+                "erased, so the audit cannot recompute which version had to decide them.",
                 soft_wrap=True,
             )

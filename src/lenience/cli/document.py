@@ -62,7 +62,7 @@ def document(
     if url is not None:
         number = _download(policy, url, key, version, data, output, docx)
     else:
-        with announcing("Reading what is known of the policy"), _opened(policy, database) as (store, name, served):
+        with announcing("Reading the records of the policy"), _opened(policy, database) as (store, name, served):
             facts = _facts(store, name, version, data, audit and served, served, policy if not served else database)
         number = facts.number
         _write(facts, output, docx)

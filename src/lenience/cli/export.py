@@ -26,11 +26,13 @@ AT_A_TIME = 5_000  # rows of a part of a Parquet file
 FORMATS = ("csv", "jsonl", "parquet")
 
 
-@click.command(short_help="Write what has changed in a running service to a file, for a warehouse.")
+@click.command(short_help="Write what has changed in a running service to a file for a data warehouse.")
 @click.argument("output", type=click.Path(dir_okay=False))
 @click.option("--since", type=click.IntRange(0), help="The cursor that the last export printed; by default the start.")
 @click.option("--state", type=click.Path(dir_okay=False), help="A file that keeps the cursor; instead of --since.")
-@click.option("--format", "kind", type=click.Choice(FORMATS), help="By default that of the file's ending.")
+@click.option(
+    "--format", "kind", type=click.Choice(FORMATS), help="The format; by default the one of the file name's ending."
+)
 @click.option("--personal", is_flag=True, help="Also references and features. The key needs the role admin.")
 @service_options("read")
 @json_option

@@ -12,7 +12,7 @@ from lenience.cli.options import json_option, print_json, service_options
 WORDS = {"ok": "as expected", "watch": "watch", "act": "act", "no_data": "not enough data"}
 
 
-@click.command(short_help="Say whether a running policy does what it expected.")
+@click.command(short_help="Check whether applicants and outcomes of a running policy are as expected.")
 @click.argument("policy")
 @click.option("--version", "number", type=click.IntRange(1), help="The version; by default the live one.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if something needs action.")

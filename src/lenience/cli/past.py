@@ -180,47 +180,58 @@ class PastOptions(NamedTuple):
         """Describe what was read, and what to type if values have no meaning or outcomes are immature."""
         return "\n".join([self.history.describe(), *self.to_type, *_to_mature(self.history), *_to_divide(self.history)])
 
-    def warning(self, accepts: Mapping[str, bool]) -> str | None:
-        """Return warnings about the beliefs and the decisions based on them."""
+    def warning(self, accepts: Mapping[str, bool], on_page: bool = False) -> str | None:
+        """Return warnings about the beliefs and the decisions based on them.
+
+        On a page they do not say what to type, because its reader has no command line.
+        """
         from lenience.analysis.monotonicity import uneven_decisions_warning
 
         uneven = None if self.fitted.model == "curve" else uneven_decisions_warning(self.history, accepts)
         consent = describe_consent(self.protected).removesuffix(".") if self.protected else None
-        warnings = (self.fitted.warning, uneven, self._delay_warning(), self._volume_warning(), consent)
+        volume, delay = self._volume_warning(on_page), self._delay_warning(on_page)
+        warnings = (self.fitted.warning, uneven, delay, volume, consent)
         return "; ".join(warning for warning in warnings if warning) or None
 
-    def _volume_warning(self) -> str | None:
+    def _volume_warning(self, on_page: bool) -> str | None:
         """Return a warning if the given volume is far from that of the last twelve months."""
         last_year, as_of = self.history.last_year, self.history.as_of
         if self.arrivals is None or last_year is None or as_of is None:
             return None
         if 1 / NOTABLE < self.arrivals / last_year < NOTABLE:
             return None
-        return (
-            f"--arrivals is {self.arrivals:,.10g} a year, but {last_year:,} applicants arrived in the twelve months to "
-            f"{as_of:%Y-%m-%d}; to use these, type --arrivals {LAST_YEAR}"
+        text = (
+            f"the amounts assume {self.arrivals:,.10g} applicants a year, but {last_year:,} arrived in the twelve "
+            f"months to {as_of:%Y-%m-%d}"
         )
+        return text if on_page else f"{text}; to use these, type --arrivals {LAST_YEAR}"
 
-    def _delay_warning(self) -> str | None:
+    def _delay_warning(self, on_page: bool) -> str | None:
         """Return a warning if labels come later than the options assume."""
         maturity, pending = self.history.maturity or 0.0, sum(row.pending for row in self.history.segments)
         years = f"{maturity / DAYS:.2g}"
         if self.late is not None:
             if self.late.label_delay > 0.99 * maturity / DAYS:
                 return None
-            return (
-                f"the --maturity of {maturity:g} days is longer than the --label-delay of {self.late.label_delay:g} "
-                f"years, so more applicants are pending than the limits assume: use --label-delay {years}"
+            text = (
+                f"outcomes are final after {maturity:g} days, later than the assumed mean delay of "
+                f"{self.late.label_delay:g} years, so more applicants are pending than the limits assume"
             )
+            return text if on_page else f"{text}: use --label-delay {years}"
         if self.segments is None or not (maturity or pending):
             return None
         example = f", e.g. {years} for the maturity of {maturity:g} days" if maturity else ""
         if self.history.mean_delay is not None:
             example = f", e.g. {self.history.mean_delay / DAYS:.2g} as in the source"
+        text = (
+            f"outcomes arrive late ({pending:,} {plural(pending, 'is', 'are')} pending), but these decisions assume "
+            "that they arrive at once"
+        )
+        if on_page:
+            return text
         return (
-            f"labels come late ({pending:,} {plural(pending, 'is', 'are')} pending), but these decisions assume that "
-            f"they come at once: add --label-delay, their mean delay in years{example}, with --arrivals and "
-            "--discount-rate, to see how many may be pending at a time"
+            f"{text}: add --label-delay, their mean delay in years{example}, with --arrivals and --discount-rate, to "
+            "see how many may be pending at a time"
         )
 
 

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from lenience.analysis.rejection_results import RejectedSegment
     from lenience.files.economics import Economics
 
-VERDICTS = {"right": "right", "wrong": "wrong", "open": "cannot be told", "unknown": "nothing is known"}
+VERDICTS = {"right": "right", "wrong": "wrong", "open": "not clear", "unknown": "no evidence"}
 
 
-@click.command(short_help="Estimate how many of the rejected would have succeeded, and whether it was right.")
+@click.command(
+    short_help="Estimate how many of the rejected would have succeeded, and whether rejecting them was right."
+)
 @click.argument("log", type=FILE)
 @economics_options(required=True)
 @click.option(

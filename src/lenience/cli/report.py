@@ -127,7 +127,8 @@ def report(
     begins = {row.name: row.starts is not False for row in late}
     if not begins and options["economics"] is None:
         begins = {name: policies.accepts(name) for name in past.segments.names}
-    warning = past.warning(begins or {row.name: row.starts for row in starts(past.segments)})
+    accepts = begins or {row.name: row.starts for row in starts(past.segments)}
+    warning = past.warning(accepts)
     compared = compare_with_status_quo(policies, past.history, late)
     ignored: list[Ignored] = []
     if late:
@@ -160,7 +161,7 @@ def report(
             history=past.history,
             outset=past.outset,
             constraints=constraints,
-            warning=warning,
+            warning=past.warning(accepts, on_page=True),
             facts=_facts(past.history, options, money),
             money=money,
             late=late,

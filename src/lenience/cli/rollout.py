@@ -16,7 +16,7 @@ from lenience.core.validation import real
 @click.option("--percent", type=float, help="The share of applicants that the version decides; 0 rolls it back.")
 @click.option("--version", type=int, help="The version; by default the one in rollout, or else the newest.")
 @click.option("--activate", is_flag=True, help="Finish: let the version in rollout decide everybody.")
-@click.option("--reason", help="Why, for the change log of the policy.")
+@click.option("--reason", help="The reason, which the change log of the policy records.")
 @service_options("admin")
 @json_option
 def rollout(

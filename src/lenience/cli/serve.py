@@ -66,7 +66,7 @@ database_option = click.option(
     is_flag=True,
     envvar=FOUR_EYES,
     show_envvar=True,
-    help="Let a version be activated only by somebody else than its author.",
+    help="Let a version be activated only by somebody other than its author.",
 )
 @click.option(
     "--oidc",

@@ -212,7 +212,7 @@ class Client:
         replaces : int, optional
             The version that must be live now. If another one is, the service changes nothing and reports a conflict.
         reason : str, optional
-            Why, for the change log. It stays in the log for good, so it must not hold personal data.
+            The reason for the change. It stays in the log permanently, so it must not contain personal data.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Client:
         version : int, optional
             The version; by default the newest.
         reason : str, optional
-            Why, for the change log.
+            The reason, which the change log records.
 
         Returns
         -------
@@ -253,7 +253,7 @@ class Client:
         version : int, optional
             The version. By default the one in rollout, or else the newest.
         reason : str, optional
-            Why, for the change log of the policy.
+            The reason, which the change log of the policy records.
 
         Returns
         -------
@@ -290,7 +290,7 @@ class Client:
         version : int, optional
             The version; by default the live one.
         reason : str, optional
-            Why, for the change log.
+            The reason, which the change log records.
 
         Returns
         -------

@@ -34,7 +34,7 @@ OWN = {
     "processes.",
     CLOCK_STEP: "The largest forward step of the machine's clock that a running service follows, in seconds; 3600 by "
     "default. `lenience serve --clock-step` sets it for the processes it starts.",
-    FOUR_EYES: "`1` lets a version be activated only by somebody else than its author. `lenience serve --four-eyes` "
+    FOUR_EYES: "`1` lets a version be activated only by somebody other than its author. `lenience serve --four-eyes` "
     "sets it for the processes it starts.",
     OPENID: "A TOML file with the settings for sign-in with OpenID Connect. `lenience serve --oidc` sets it for the "
     "processes it starts.",
@@ -50,8 +50,8 @@ OWN = {
     "loses decisions when its machine crashes.",
 }
 OF_OTHERS = {
-    MULTIPROCESS: "Where the processes of one service keep their metrics, so that any of them tells the sum. `lenience "
-    "serve --workers` makes a folder for it; set it where another server starts several.",
+    MULTIPROCESS: "Where the processes of one service keep their metrics, so that each of them reports the sum. "
+    "`lenience serve --workers` makes a folder for it; set it where another server starts several.",
     "NUMBA_CACHE_DIR": "Where compiled kernels are kept; by default beside the installed files, or in the user's cache "
     "folder if these cannot be written. Set it to a folder that lasts where containers come and go.",
     "FORWARDED_ALLOW_IPS": "From which proxies uvicorn believes `X-Forwarded-*`; by default 127.0.0.1.",

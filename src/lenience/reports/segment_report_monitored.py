@@ -13,8 +13,8 @@ from lenience.core.formatting import counted, even_percent, percent
 from lenience.reports.views import ReportTable, Section, TableCell
 
 FOUR_FIFTHS_NOTE = (
-    "A ratio of 4/5 is a convention of US guidance on employment, for where to look more closely. It is not a law of "
-    "lending."
+    "A ratio of 4/5 is a convention of US guidance on employment that says where to look more closely. It is not a law "
+    "of lending."
 )
 
 
@@ -60,7 +60,7 @@ def describe_explained(result: MonitoredGroups, differences: Sequence[Decomposit
     lines = [
         f"{row.first} compared with {row.second}: {_points(row.difference.value)} points "
         f"({_points(row.difference.interval.lower)} to {_points(row.difference.interval.upper)}). Different segments "
-        f"explain {_points(row.composition.value)}; {_points(row.rates.value)} are left within segments."
+        f"explain {_points(row.composition.value)} points; {_points(row.rates.value)} points remain within segments."
         for row in differences
     ]
     if proxy is not None:

@@ -155,7 +155,7 @@ def test_what_needs_a_decision_and_how_much_of_a_limit_is_used(
     texts = [notice.text for notice in morning.read().decisions]
     assert "cards: an outcome has been pending for 25 days. It expires after 30 days." in texts
     assert "cards: More <a>." in texts
-    assert "cards: version 2 is a draft. Activate it by somebody else than its author, or run it in shadow." in texts
+    assert "cards: version 2 is a draft. Activate it by somebody other than its author, or run it in shadow." in texts
     assert "More &lt;a&gt;." in morning.shown()
 
 

@@ -34,7 +34,7 @@ def test_acceptance_needs_action_if_it_differs_much_and_not_by_limits(accepted: 
     assert found.range.lower < 0.64 < found.range.upper
     assert ("limits" in found.sentence) == (limited > 0)
     inside = found.range.lower <= accepted / 1000 <= found.range.upper
-    assert ("Due to" in found.sentence) != inside
+    assert ("Causes: " in found.sentence) != inside
 
 
 def test_people_who_change_decisions_are_a_cause() -> None:
@@ -60,7 +60,7 @@ def test_drift_names_the_part_that_has_grown_most() -> None:
     assert "the mix of segments and 1 other comparison." in two
     same = drift_of_shares("segments", "segments", ["a", "b"], [50, 50], [49, 51], stability_index([50, 50], [49, 51]))
     assert same.state == "ok"
-    assert "as before" in summarise_population([same], 100, "earlier ones")
+    assert "have not changed" in summarise_population([same], 100, "earlier ones")
 
 
 def test_outcomes_are_summarised_with_the_groups_that_differ() -> None:

@@ -42,9 +42,8 @@ def fairness_chapter(facts: PackFacts) -> Chapter:
         blocks.append(
             Notice(
                 "No group can be measured yet.",
-                "Send the attributes as monitored with each decision (they are personal data and can be erased), or "
-                "give "
-                "them to an import. Decisions never look at them.",
+                "Send the attributes in the field monitored of each decision (they are personal data and can be "
+                "erased), or give them to an import. Decisions never look at them.",
             )
         )
     question = "Are groups treated differently, by how much, and how sure is that?"

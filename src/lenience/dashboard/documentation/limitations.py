@@ -110,31 +110,37 @@ def _of_method(facts: PackFacts) -> list[tuple[str, str]]:
     objective = specification.objective
     points = [
         (
-            "Success rates are taken to be constant.",
+            "The model assumes constant success rates.",
             "A change of the economy or of the applicants shows only in the monitoring.",
         )
     ]
     if specification.feature_spec is None:
         points.append(
-            ("Shares are taken to be constant.", "If a segment grows or shrinks, its leniency is no longer optimal.")
+            (
+                "The model assumes constant shares.",
+                "If a segment grows or shrinks, its minimum rates are no longer optimal.",
+            )
         )
     if objective.offers is not None:
         points.append(
             (
-                "Success is taken not to depend on the amount.",
+                "The model assumes that success does not depend on the amount.",
                 "If larger loans fail more often within a segment, the policy accepts too many of them.",
             )
         )
     if objective.label_delay and not specification.timing:
         points.append(
             (
-                "Delays are taken to be exponential.",
+                "The model assumes exponential delays.",
                 "Real outcomes cluster, e.g. at the end of a term. Limits are then approximate.",
             )
         )
     if specification.capacity:
         points.append(
-            ("The capacity is kept by a price.", "The policy under the limit is near the optimum, not proved optimal.")
+            (
+                "A price on acceptances keeps the capacity.",
+                "The policy under the limit is near the optimum, not proved optimal.",
+            )
         )
     if not specification.constraints.exploration_floor:
         points.append(

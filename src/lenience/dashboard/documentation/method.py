@@ -64,7 +64,7 @@ def method_chapter(facts: PackFacts) -> Chapter:
             )
         )
     blocks += [Heading("Assumptions"), Bullets(assumptions(facts))]
-    return Chapter("Method and assumptions", "How does the model decide, and what does it take for granted?", blocks)
+    return Chapter("Method and assumptions", "How does the model decide, and what does it assume?", blocks)
 
 
 def _horizon(facts: PackFacts) -> str:
@@ -150,7 +150,7 @@ def assumptions(facts: PackFacts) -> list[tuple[str, str]]:
             )
         )
     if specification.timing:
-        points.append(("Open cases ripen as past ones did.", "They count as evidence according to their age."))
+        points.append(("Open cases mature as past ones did.", "They count as evidence according to their age."))
     if specification.doubt:
         points.append(
             ("The prior may be wrong.", f"With probability {percent(specification.doubt)} nothing is known instead.")

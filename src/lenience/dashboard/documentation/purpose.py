@@ -67,7 +67,7 @@ def _four_eyes(facts: PackFacts) -> str:
     if record.activated_by is None:
         return "not activated yet"
     if record.four_eyes:
-        return "required and kept: somebody else than the author activated it"
+        return "required: somebody other than the author activated it"
     same = record.activated_by == record.created_by
     return "not required; the author activated it" if same else "not required; somebody else activated it"
 

@@ -33,7 +33,7 @@ from lenience.service.domain.stopping_tables import StoppingTable
 
 MOST_GROUPS = 24  # months or segments in a figure and its table
 WORDS = {"ok": "as expected", "watch": "watch", "act": "act", "no_data": "too few"}
-VERDICTS = {"right": "right", "wrong": "wrong", "open": "cannot be told", "unknown": "nothing is known"}
+VERDICTS = {"right": "right", "wrong": "wrong", "open": "not clear", "unknown": "no evidence"}
 STATEMENTS = 6  # different statements of the solver that are quoted
 
 
@@ -159,7 +159,10 @@ def _backtest(facts: PackFacts) -> list[Block]:
     tested = facts.backtest
     heading = Heading("Back-test")
     if tested is None:
-        text = "Write the pack with --data FILE, such as the file that the version was fitted to."
+        text = (
+            "To include one, write the pack with the command lenience document and its option --data. Use the file "
+            "that the version was fitted to, or a newer one."
+        )
         return [heading, Notice("No back-test is included.", text)]
     if tested.result is None:
         return [heading, Notice(f"The back-test on {tested.file} was not possible.", tested.trouble)]
@@ -442,8 +445,8 @@ def _log(facts: PackFacts) -> list[Block]:
     return [
         heading,
         Paragraph(
-            "The audit recomputes every belief, decision and count from the log, and checks the hash chains. A signed "
-            "checkpoint that is kept elsewhere proves later that the log was not rewritten."
+            "The audit recomputes every estimate, decision and count from the log, and checks the hash chains. A "
+            "signed checkpoint that is kept elsewhere proves later that the log was not rewritten."
         ),
         Facts("Audit and checkpoint", pairs),
     ]

@@ -63,7 +63,7 @@ def decisions_needed(
     for record in [*(policy.record for policy in policies), *drafts]:
         newest = max(record.states)
         if record.states[newest] == "draft" and (record.active is None or newest > record.active.number):
-            who = " by somebody else than its author" if four_eyes_required() else ""
+            who = " by somebody other than its author" if four_eyes_required() else ""
             what = f"{record.name}: version {newest} is a draft. Activate it{who}, or run it in shadow."
             notices.append(Notice("wait", what, f"/policies/{record.name}?version={newest}"))
     for policy in policies:

@@ -1,4 +1,4 @@
-"""Four eyes: where the operator requires it, a version is activated by somebody else than its author.
+"""Four eyes: where the operator requires it, a version is activated by somebody other than its author.
 
 The requirement is a setting of the service (``lenience serve --four-eyes``), so that nobody who works through the
 service can switch it off. An activation under it is marked in the log, and the audit compares both actors.
@@ -20,7 +20,7 @@ from lenience.service.storage.people import actor_names
 
 
 def four_eyes_required() -> bool:
-    """Return whether a version needs somebody else than its author to be activated."""
+    """Return whether a version needs somebody other than its author to be activated."""
     return os.environ.get(FOUR_EYES, "") == "1"
 
 

@@ -159,8 +159,8 @@ def solve_version(specification: PolicySpecification, progress: SolveProgress | 
         )
     if specification.capacity and price is None:
         warnings.append(
-            "The capacity is kept, but it has no price: that needs an objective with arrivals and discount_rate. "
-            "Whoever comes first is accepted until the capacity is used."
+            "The policy keeps the capacity but sets no price for it: that needs an objective with arrivals and "
+            "discount_rate. It accepts applicants in order of arrival until the capacity is used."
         )
     return SolvedVersion(specification, stored, tables, warnings, proved_segments(specification, tables_by_segment))
 

@@ -259,7 +259,7 @@ class StateChanged(_Event, frozen=True, tag="state", kw_only=True):
     lengths: dict[str, int] = {}
     counted: bool = False  # whether acceptances by versions without limits count in ``overall``
     model: str | None = None  # the digest of the model state from which the version starts to learn
-    four_eyes: bool = False  # whether it had to be activated by somebody else than its author
+    four_eyes: bool = False  # whether it had to be activated by somebody other than its author
     reason: str = ""  # why, in the words of the actor
     percent: float | None = None  # of applicants, while the version is rolled out
 

@@ -122,8 +122,8 @@ def compare_outcomes(
     >>> bad = [KnownOutcome("b", "b", 0.9, 500.0, 0, i % 10 > 3) for i in range(100)]
     >>> for group in compare_outcomes(good + bad):
     ...     print(group.name, group.state, group.sentence)
-    a ok 90 of 100 succeeded, 90%; 90% was expected (83% to 96%).
-    b act 60 of 100 succeeded, 60%, and not the 90% expected (83% to 96%).
+    a ok 90 of 100 succeeded, 90%. Expected: 90% (83% to 96%).
+    b act 60 of 100 succeeded, 60%. Expected: 90% (83% to 96%), so chance hardly explains it.
     """
     groups: dict[str, list[KnownOutcome]] = {}
     for one in known:
@@ -136,7 +136,7 @@ def compare_outcomes(
 def _compared(name: str, group: list[KnownOutcome], unknown: int, groups: int, timed: bool) -> ExpectedOutcomes:
     size, good = len(group), sum(one.success for one in group)
     if not size:
-        sentence = f"No outcome is known yet of {counted(unknown, 'acceptance')}."
+        sentence = f"None of {counted(unknown, 'acceptance')} has a known outcome yet."
         return ExpectedOutcomes(name, 0, unknown, 0, None, None, None, None, "no_data", sentence)
     mean = sum(one.mean for one in group) / size
     factor = _variance(group) / max(size * mean * (1.0 - mean), 1e-300)
@@ -220,14 +220,15 @@ def _sentence(
     rates = f"{good:,} of {size:,} succeeded, {percent(good / size)}"
     wide = f"{percent(inside[0] / size)} to {percent(inside[1] / size)}"
     if state == "ok":
-        text = f"{rates}; {percent(mean)} was expected ({wide})."
+        text = f"{rates}. Expected: {percent(mean)} ({wide})."
     else:
-        text = f"{rates}, and not the {percent(mean)} expected ({wide})."
+        text = f"{rates}. Expected: {percent(mean)} ({wide}), so chance hardly explains it."
     if unknown and not timed and state != "ok":
         if state == "act":
             text += f" The {counted(unknown, 'unknown outcome')} cannot change that."
         else:
-            text += f" {counted(unknown, 'outcome').capitalize()} may still change that: the first are not typical."
+            rest = counted(unknown, "outcome").capitalize()
+            text += f" {rest} may still change that, because the first ones may not be typical."
     return text
 
 

@@ -109,7 +109,7 @@ def _drift(parts: FeatureParts, before: Rows, latest: Rows, features: int) -> In
 def _sentence(parts: FeatureParts, old: Rows, new: Rows, change: Change) -> str:
     """Say what has changed most: the part of a category, or the side of an edge, whose share has grown most."""
     if change == "none":
-        return "As before, up to chance."
+        return "No change beyond chance."
     spans = [(part, part) for part in range(parts.size)]
     if parts.edges:
         last = parts.known - 1

@@ -32,7 +32,7 @@ Reference = Annotated[
     str, Meta(min_length=1, max_length=200, pattern=PLAIN, description="The caller's own reference (personal data)")
 ]
 ChangeReason = Annotated[
-    str, Meta(max_length=500, pattern=PLAIN, description="Why, for the change log. No personal data")
+    str, Meta(max_length=500, pattern=PLAIN, description="The reason for the change log, without personal data")
 ]
 Role = Annotated[
     str,

@@ -131,7 +131,7 @@ def drift_of_shares(
     old, new = max(sum(before), 1e-300), max(sum(now), 1e-300)
     parts = [PartShare(part, b / old, n / new) for part, b, n in zip(names, before, now, strict=True)]
     parts.sort(key=lambda part: -abs(part.now - part.before))
-    sentence = "As before, up to chance." if found.index <= found.noise else "Changed a little, too little to matter."
+    sentence = "No change beyond chance." if found.index <= found.noise else "A change too small to matter."
     if found.change != "none":
         grown = max(parts, key=lambda part: part.now - part.before)
         extent = "much" if found.change == "much" else "somewhat"
@@ -150,16 +150,16 @@ def summarise_population(drifts: Sequence[PopulationDrift], applicants: int, com
     """Say whether the population has changed.
 
     >>> summarise_population([], 12, "")
-    '12 applicants so far. The population is compared from 50 on.'
+    '12 applicants so far. The comparison starts at 50.'
     """
     if not drifts:
         if applicants < LEAST:
-            return f"{counted(applicants, 'applicant')} so far. The population is compared from {LEAST} on."
+            return f"{counted(applicants, 'applicant')} so far. The comparison starts at {LEAST}."
         return "There is nothing to compare the applicants with yet."
     changed = [one for one in drifts if one.state != "ok"]
     against = f"compared with {compared_with}"
     if not changed:
-        return f"The applicants are as before, {against}."
+        return f"The applicants have not changed, {against}."
     first = max(changed, key=lambda one: one.index)
     what = {"segments": "the mix of segments", "feature": first.name, "offers": f"the offers in {first.name}"}
     more = f" and {counted(len(changed) - 1, 'other comparison')}" if len(changed) > 1 else ""
@@ -216,7 +216,7 @@ def compare_acceptance(
     """
     size = sum(arrivals.values())
     if size < LEAST:
-        sentence = f"{counted(size, 'applicant')} so far. Acceptance is compared from {LEAST} on."
+        sentence = f"{counted(size, 'applicant')} so far. The comparison starts at {LEAST}."
         rate = accepted / size if size else None
         return Acceptance(size, accepted, rate, interval, None, None, 0.0, 0.0, 0.0, "no_data", sentence, months)
     rate = accepted / size
@@ -236,7 +236,7 @@ def compare_acceptance(
         # A limit that is reached is no surprise by itself: it has an alert of its own.
         state = "act" if abs(by_mix + by_people) > LARGE else "watch"
     wide = f"{percent(inside[0] / size)} to {percent(inside[1] / size)}"
-    sentence = f"{text}; {percent(expected)} was expected of the version's own population ({wide})."
+    sentence = f"{text}. Expected for the version's own population: {percent(expected)} ({wide})."
     if not inside[0] <= accepted <= inside[1]:
         causes = {"a different mix of applicants": by_mix, "limits": by_limits, "changes by people": by_people}
         named = [
@@ -244,7 +244,7 @@ def compare_acceptance(
             for name, points in causes.items()
             if abs(points) >= 0.0005
         ]
-        sentence += f" Due to {', '.join(named)}." if named else ""
+        sentence += f" Causes: {', '.join(named)}." if named else ""
     bounds = Bounds(inside[0] / size, inside[1] / size)
     return Acceptance(
         size, accepted, rate, interval, expected, bounds, by_mix, by_limits, by_people, state, sentence, months

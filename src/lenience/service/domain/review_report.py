@@ -172,7 +172,7 @@ def _sentence(
         "run)."
     )
     if not against.outcomes:
-        return f"{first} No outcome of a case is known yet that people accepted against the policy."
+        return f"{first} No case that people accepted against the policy has a known outcome yet."
     earned = f"{'earned' if against.profit >= 0 else 'lost'} {money.format(abs(against.profit))}{unit}"
     second = (
         f" Of {counted(against.cases, 'case')} that people accepted against the policy, "
@@ -196,8 +196,8 @@ def _unknown(missed: CaseGroup, agreed: CaseGroup, money: Money) -> str:
     if missed.cases:
         unit = "" if money.known else " units of gain + loss"
         sentences.append(
-            f"Nobody knows how the {counted(missed.cases, 'case')} would have done that people rejected against the "
-            f"policy. The policy expected {money.format(missed.expected)}{unit} of them."
+            f"People rejected {counted(missed.cases, 'case')} against the policy. Nobody knows what would have become "
+            f"of them. The policy expected {money.format(missed.expected)}{unit} from them."
         )
     if agreed.cases:
         sentences.append(f"The same holds for the {counted(agreed.cases, 'case')} that both rejected.")

@@ -285,13 +285,13 @@ def _sentence(
     if verdict == "worse":
         return f"{earns}. It is worse: roll it back."
     if known < LEAST_OUTCOMES:
-        few = f"{counted(known, 'outcome is', 'outcomes are')} known of applicants whom they treat differently"
+        few = f"{counted(known, 'outcome is', 'outcomes are')} known of applicants whom the versions treat differently"
         return f"{earns}: too early to tell, because {few}, and {LEAST_OUTCOMES} are needed."
     if needed:
-        return f"{earns}: too early to tell. About {count(float(_rounded(needed)))} more applicants decide it."
+        return f"{earns}: too early to tell. About {count(float(_rounded(needed)))} more applicants are needed."
     if pending:
         return f"{earns}: too early to tell. {counted(pending, 'outcome is', 'outcomes are')} still pending."
-    return f"{earns}: too early to tell, and no number of applicants that will come decides so small a difference."
+    return f"{earns}: too early to tell. The difference is too small for the applicants who will come to decide it."
 
 
 def _rounded(number: int) -> int:

@@ -104,7 +104,7 @@ def check_address(url: str, allowed: Sequence[str], resolve: Resolve = resolve_n
         within = named or _listed(address, allowed)
         if allowed and not within:
             raise InputError.because(
-                f"must lead to what {WEBHOOK_ALLOW} lists; {host} is not in it", "url", code="address_unusable"
+                f"must be listed in {WEBHOOK_ALLOW}; {host!r} is not", "url", code="address_unusable"
             )
         if not within and not ipaddress.ip_address(address).is_global:
             raise InputError.because(

@@ -172,7 +172,10 @@ def _audit(found: str | None) -> Reading:
 def _clock() -> Reading:
     """Return whether this process refuses to follow the machine's clock."""
     refusing = process_clock().refusing
-    sentence = "The machine's clock was set forward, and the service keeps its own time. If it is right, restart."
+    sentence = (
+        "The machine's clock was set forward, and the service keeps its own time. If the machine's time is right, "
+        "restart the service."
+    )
     return _of_service("clock_refused", refusing, float(refusing), sentence)
 
 

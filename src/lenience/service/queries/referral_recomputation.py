@@ -105,14 +105,15 @@ class ReferralRecomputation:
             if one.stated.price != prices[key]:
                 self.report(
                     one.where,
-                    f"a review had to be worth {one.stated.price:g} that day, but by earlier decisions {prices[key]:g}",
+                    f"it says that a review had to be worth {one.stated.price:g} that day; earlier decisions say "
+                    f"{prices[key]:g}",
                 )
         for day, referred in numbers.items():
             if sorted(one.stated.used for one in referred) != list(range(len(referred))):
-                self.report(self.label, f"the applicants referred on {iso_time(day * DAY)[:10]} are not counted right")
+                self.report(self.label, f"the applicants referred on {iso_time(day * DAY)[:10]} are counted wrongly")
         for one in self._reviews:
             if one.stated.used > len(numbers.get(one.at // DAY, ())):
-                self.report(one.where, "it says that more were referred that day than were")
+                self.report(one.where, "it counts more referrals on that day than there were")
         self._check_rows(connection, policy)
 
     def _check_rows(self, connection: Connection, policy: int) -> None:

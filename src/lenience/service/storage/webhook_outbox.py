@@ -115,4 +115,4 @@ def _record(store: Store, sent: Sequence[Message], errors: Sequence[str | None],
             connection.execute(update(table).where(table.c.id == message.id).values(values))
             if error is not None and wait is None:
                 fields = {"webhook": message.webhook, "message": message.id, "cause": error[:LONGEST_ERROR]}
-                log.error("a message of a webhook was given up", extra={"fields": fields})
+                log.error("gave up on a webhook message", extra={"fields": fields})

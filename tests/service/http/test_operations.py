@@ -25,6 +25,7 @@ from apart import awaited
 from engines import Engine
 from lenience.cli.serve import announce_start, listen, log_dead_processes
 from lenience.dashboard.app import create_app
+from lenience.dashboard.pages import document
 from lenience.service.commands.outcomes import OutcomeItem, RecordOutcomes
 from lenience.service.domain.problems import Conflict, Unavailable
 from lenience.service.domain.receipts import make_sender
@@ -290,6 +291,7 @@ def test_metrics_count_what_was_written(database: str) -> None:
     assert counted == {
         'lenience_decisions_total{decision="accept",policy="cards"}': 2,
         'lenience_decisions_total{decision="reject",policy="cards"}': 0,
+        'lenience_decisions_total{decision="refer",policy="cards"}': 0,
         "lenience_outcomes_total": 1,
         "lenience_transactions_total": 7,  # made, activated, two decisions, an outcome, and twice the same again
         "lenience_commands_total": 7,
@@ -324,7 +326,7 @@ def test_the_role_of_every_endpoint_is_documented() -> None:
             addresses, role = line.split(" | ")[:2]
             told |= {address: role.strip("`") for address in re.findall(r"`(\w+ /v1[^`]*)`", addresses)}
     modules = (policies, monitoring, webhooks, solves, decisions, erasures, log, feed)
-    handlers: list[Any] = [handler for module in modules for handler in module.HANDLERS]
+    handlers: list[Any] = [*(handler for module in modules for handler in module.HANDLERS), *document.ENDPOINTS]
     assert told == {
         f"{method} /v1{path.replace(':str', '')}": handler.opt["role"]
         for handler in handlers

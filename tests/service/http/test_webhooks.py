@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hmac
 import json
@@ -308,4 +307,4 @@ def test_a_private_address_is_a_bad_request(tmp_path: Path) -> None:
     assert (status, problem["field"], problem["code"]) == (400, "url", "address_unusable")
     status, problem = ask(app, "POST", "/v1/webhooks", {"url": "https://example.org", "kinds": ["weather"]})
     assert (status, problem["field"], "outcomes_overdue" in problem["allowed"]) == (400, "kinds[0]", True)
-    asyncio.run(app.app.state.service.stop())
+    awaited(app.app.state.service.stop())

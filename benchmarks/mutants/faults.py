@@ -92,15 +92,15 @@ FAULTS = (
     Fault(
         "half of the upper start's extra",
         SOLVERS + "stopping/band.py",
-        "            extra = put_above(",
-        "            extra = 0.5 * put_above(",
+        "            extra = free_label_part(",
+        "            extra = 0.5 * free_label_part(",
         (MARGINS + " -k look_ahead_of_nothing",),
     ),
     Fault(
         "the last row's edge forgets the discount",
         SOLVERS + "stopping/band.py",
-        "<= (1.0 - gamma) * below:",
-        "<= below:",
+        "<= (1.0 - gamma) * below * ",
+        "<= below * ",
         (MARGINS + " -k wrong_stop",),
     ),
     Fault(

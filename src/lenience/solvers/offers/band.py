@@ -41,7 +41,9 @@ The enclosure.
   with successes and rises with failures. So the bound of a state that is dropped at the top holds above it, in its row
   and in those before it. If a menu never pays (its charge is too large), the same holds for X_free instead, where
   nobody is accepted for the label.
-- Every row multiplies by 1 ± ``MARGIN``, which is more than its roundings, and Z and p̂ have absolute margins.
+- Every row multiplies by 1 ± ``MARGIN``, which is more than its roundings, and Z and p̂ have absolute margins. If
+  rounding puts a menu of share w on the wrong side of −g_k = I, by ε, then X is too small by w ε/(1 + h d) at most. The
+  margin of Z includes this w ε, for all menus on the verge together.
 
 The prior is a mixture of Beta distributions (one component for an ordinary prior). Only the mean p̂ of each state
 depends on that.
@@ -111,6 +113,7 @@ def solve_offer_band(
     menus = share.size
     h = gamma / (1.0 - gamma)
     total = 0.0
+    biggest = 0.0
     all_pay = True  # whether every menu has an offer that pays if p = 1
     for m in range(menus):
         largest = 0.0
@@ -119,11 +122,14 @@ def solve_offer_band(
             largest = max(largest, amount[o] * max(cost[o], 1.0))
             pays = pays or cost[o] < 1.0
         total += share[m] * largest
+        biggest = max(biggest, largest)
         all_pay = all_pay and pays
-    loss_margin = 4e-15 * total
+    loss_margin = (4e-15 + mean_error) * total
     kink_margin = 1e-15 + 2.0 * mean_error
     mean_margin = 2e-15 + mean_error
-    least_kept = max(drop, 2.0 * loss_margin)  # Rounding alone keeps an upper bound of X at the loss margin.
+    slight = 1e-15 + mean_error
+    # Rounding alone keeps an upper bound of X at the loss margin.
+    least_kept = max(drop, 2.0 * (loss_margin + kink_margin * np.sum(slope)))
     more = 1.0 + MARGIN
     less = 1.0 - MARGIN
     one = np.uint64(1)  # unsigned offsets: without them the loops are not vectorised
@@ -177,25 +183,26 @@ def solve_offer_band(
     first_above = np.searchsorted(scale[: last + 1], kink[0])
     bottom = 0
     for j in range(first_above - 1, -1, -1):
-        best_offers(scale[j], amount, cost, start, gain, choices[0].copy())
-        # R is at most the gain of knowing p, because that gain is a martingale.
-        if (
-            free_label_gain(last, j, mixture, log_start, kink, slope, h, rates) * (1.0 + h) * 1.0001 + np.max(gain)
-            < 0.0
-        ):
+        best_offers(scale[j] + mean_margin, amount, cost, start, gain, choices[0].copy())
+        # X_free = γ R if labels are free, so I = h R is at most (1 + h) X_free.
+        most = free_label_gain(last, j, mixture, log_start, kink, slope, h, rates, mean_error)
+        if most * (1.0 + h) * 1.0001 + np.max(gain) < 0.0:
             bottom = j + 1
             break
     top = last
-    edge = 0.0  # what knowing p gains at most at the state above the top, in this row and in those before it
+    edge = 0.0  # what X is at most at the states above the top, in this row and in those before it
     for j in range(max(first_above, bottom), last + 1):
         if scale[j] > top_kink + kink_margin:
-            edge = free_label_gain(last, j, mixture, log_start, kink, slope, h, rates)
-            if edge < drop:
+            edge = free_label_gain(last, j, mixture, log_start, kink, slope, h, rates, mean_error) + loss_margin
+            if edge < least_kept:
                 top = max(j - 1, bottom)  # at least one state, so that there are bounds at the prior
                 break
     for j in range(bottom, top + 1):
-        high_next[j] = free_label_gain(last, j, mixture, log_start, kink, slope, h, rates)
+        # The margin is for the rounding of the kinks.
+        high_next[j] = free_label_gain(last, j, mixture, log_start, kink, slope, h, rates, mean_error) + loss_margin
 
+    # How many states a kink may be beside its own, for the means of a large mixture that are known only roughly.
+    reach = 1 + int(4.0 * mean_error * (np.max(mixture[:, 1] + mixture[:, 2]) + last))
     kink_at = np.zeros(kink.size, dtype=np.int64)
     break_at = np.zeros(breaks.size, dtype=np.int64)
     for i in range(kink.size):
@@ -268,10 +275,11 @@ def solve_offer_band(
             kink_low[j] += slope[i] * max(extra * less - kink_margin, 0.0)
             kink_high[j] += slope[i] * (max(extra, 0.0) * more + kink_margin)
             # Rounding may have put the kink beside its state. What it adds there is then below the margin.
-            if j > begin and below >= kink[i] - kink_margin:
-                kink_high[j - 1] += slope[i] * kink_margin
-            if j < end and above <= kink[i] + kink_margin:
-                kink_high[j + 1] += slope[i] * kink_margin
+            for step in range(1, reach + 1):
+                if j - step >= begin and (s + x_next[j - step + 1]) * inverse_next >= kink[i] - kink_margin:
+                    kink_high[j - step] += slope[i] * kink_margin
+                if j + step <= end and (s + x_next[j + step]) * inverse_next <= kink[i] + kink_margin:
+                    kink_high[j + step] += slope[i] * kink_margin
         for i in range(breaks.size):
             j = min(max(break_at[i], begin), end)
             while j > begin and (s + x[j]) * inverse > breaks[i]:
@@ -336,6 +344,13 @@ def solve_offer_band(
                 worth_low = worth_at(j, up, lower_rest - lower * y[j], low_next, kink_low)
                 label_low[j] = h * max(worth_low, 0.0) * less
                 label_high[j] = h * worth * more
+                if label_high[j] + 4.0 * slight * biggest >= facts[line, 8] - facts[line, 9] * p:
+                    # Rounding may hide that a menu is accepted. X is at most the margin then.
+                    high[j] = loss_margin
+                    alive = min(alive, j)
+                    if stored:
+                        widest = max(widest, loss_margin)
+                        undecided += is_undecided(p, label_low[j], label_high[j], amount, cost, choice)
                 j += 1
                 continue
             alive = min(alive, j)
@@ -352,6 +367,10 @@ def solve_offer_band(
             q = (s + x[until]) * inverse
             if q > facts[line, 11]:
                 l0, l1, u0, u1 = chords(p, q, amount, cost, choice, sets, line)
+            # Rounding may put menus that are nearly on the verge on its wrong side: this many, by this much at most.
+            margin = loss_margin + slight * facts[line, 0] * max(l0, 0.0)
+            if u0 < np.inf:
+                margin += slight * (1.0 - facts[line, 0]) * (u0 + label_factor * (z0 + z1))
             if until - j < SHORT:
                 # At state j itself R is known and the set is consistent.
                 i = j
@@ -359,11 +378,11 @@ def solve_offer_band(
                 while True:
                     loss = z0 - z1 * mean
                     worth_low = worth_at(i, lower_mean + lower * x[i], lower_rest - lower * y[i], low_next, kink_low)
-                    high[i] = factor * worth - loss_factor * (loss - loss_margin)
-                    low[i] = max(factor * worth_low - loss_factor * (loss + loss_margin), 0.0)
+                    high[i] = factor * worth - loss_factor * (loss - margin)
+                    low[i] = max(factor * worth_low - loss_factor * (loss + margin), 0.0)
                     if stored:
-                        label_high[i] = label_factor * (worth + (loss + loss_margin)) * more
-                        least = label_factor * (worth + (loss - loss_margin)) * less
+                        label_high[i] = label_factor * (worth + (loss + margin)) * more
+                        least = label_factor * (worth + (loss - margin)) * less
                         label_low[i] = max(least - h * (worth - worth_low) * more, 0.0)
                         widest = max(widest, high[i] - low[i])
                         if label_low[i] <= l0 - l1 * mean or label_high[i] > u0 - u1 * mean:
@@ -389,12 +408,12 @@ def solve_offer_band(
                 zx = z1 * inverse
                 zc = z0 - zx * s
                 tx = loss_factor * zx
-                tc = -loss_factor * (zc + loss_margin)
+                tc = -loss_factor * (zc + margin)
                 for i in range(first, beyond):
                     worth_low = (lower_mean + lower * x[i]) * low_next[i + one]
                     worth_low += (lower_rest - lower * y[i]) * low_next[i] + kink_low[i]
                     low[i] = max(factor * worth_low + (tc + tx * x[i]), 0.0)
-                tc = -loss_factor * (zc - loss_margin)
+                tc = -loss_factor * (zc - margin)
                 px = l1 * inverse - label_factor * zx
                 pc = label_factor * zc - l0 + l1 * inverse * s
                 qx = u1 * inverse - label_factor * zx
@@ -432,14 +451,14 @@ def solve_offer_band(
                     for i in range(first, beyond):
                         worth = (upper_mean + upper * x[i]) * high_next[i + one]
                         worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
-                        label_high[i] = label_factor * (worth + (zc + loss_margin - zx * x[i])) * more
+                        label_high[i] = label_factor * (worth + (zc + margin - zx * x[i])) * more
                     for i in range(first, beyond):
                         worth = (upper_mean + upper * x[i]) * high_next[i + one]
                         worth += (upper_rest - upper * y[i]) * high_next[i] + kink_high[i]
                         worth_low = (lower_mean + lower * x[i]) * low_next[i + one]
                         worth_low += (lower_rest - lower * y[i]) * low_next[i] + kink_low[i]
                         # I does not rise by more than h for each unit of R.
-                        least = label_factor * (worth + (zc - loss_margin - zx * x[i])) * less
+                        least = label_factor * (worth + (zc - margin - zx * x[i])) * less
                         label_low[i] = max(least - h * (worth - worth_low) * more, 0.0)
                     close = np.int64(0)
                     wide = np.int64(0)
@@ -488,7 +507,7 @@ def solve_offer_band(
                 highest[i] = label_high[i + shift] * unit
             filled += count
         for i in range(kink.size):
-            for j in range(max(kink_at[i] - 1, 0), kink_at[i] + 2):
+            for j in range(max(kink_at[i] - reach, 0), min(kink_at[i] + reach + 1, size)):
                 kink_low[j] = 0.0
                 kink_high[j] = 0.0
         low, low_next = low_next, low
@@ -503,7 +522,9 @@ def solve_offer_band(
         top = end
         # Drop states at the top: above all kinks the bound of a state holds above it too.
         while top > bottom + 2 and (s + x_next[top]) * inverse_next > top_kink + kink_margin:
-            most = high_next[top] if all_pay else free_label_gain(k, top, mixture, log_start, kink, slope, h, rates)
+            most = high_next[top]
+            if not all_pay:
+                most = free_label_gain(k, top, mixture, log_start, kink, slope, h, rates, mean_error) + loss_margin
             if most >= least_kept:
                 break
             edge = most

@@ -26,8 +26,9 @@ Guarantees. ``lower`` and ``upper`` enclose Q at every state, including rounding
 - Above the cost accepting is optimal, so Q = γ E Q′ there, and K exp(−β(s − cn)) with the rate β of
   :mod:`lenience.solvers.stopping.free_labels` is at least γ times its mean over the successors. So where it bounds Q at
   all states from some s on, it does so in the row before too. Such a bound holds above the band: it falls by exp(−βc)
-  towards each earlier row at a fixed s, and K is raised if need be when a state is dropped. Over a horizon the bound of
-  the state that was dropped last holds, because Q does not rise with s (docs/proofs.md), nor towards earlier rows.
+  towards each earlier row at a fixed s, and K is raised if need be when a state is dropped. Over a horizon, and where
+  γ is so close to 1 that β is 0, the bound of the state that was dropped last holds, because Q does not rise with s
+  (docs/proofs.md), nor towards earlier rows.
 - What is dropped m rows after the last row that is needed counts with γ^m there. So states whose Q is below γ^(−m) drop
   may be dropped, and the band is narrower in later rows.
 """
@@ -143,8 +144,8 @@ def solve_band(
     row_drop = drop  # what Q may be at most where states of the row are dropped
     if not horizon:
         h = gamma / (1.0 - gamma)
-        rate = decay_rate(gamma, c)
-        rate_below = decay_rate(gamma, 1.0 - c)
+        rate = decay_rate(gamma, c, 1.0 - c)
+        rate_below = decay_rate(gamma, 1.0 - c, c)
         fall = math.exp(-rate * c) * (1.0 + 4e-15)
         rise = math.exp(rate) * (1.0 + 4e-15)
         row_drop = min(drop * gamma ** float(table - last), 1.0) if gamma > 0.0 else drop
@@ -165,19 +166,24 @@ def solve_band(
         while edge > 0:
             below = strike_distance(c, n0, s0, last, edge - 1) / n
             # Stopping is proved if γ E Q′ ≤ c − p̂. Free labels add γ (E Q′ − (c − p̂)) at most.
-            if below > 0.0 and free_label_part((s0 + (edge - 1)) / n, n, c, h, rate, rate_below) * 1.0001 <= (
-                1.0 - gamma
-            ) * below * (1.0 - 1e-12):
+            spread = (s0 + (edge - 1)) / n * ((f0 + (last - edge + 1)) / n)
+            added = free_label_part(-below, spread, n, c, h, rate, rate_below)
+            if below > 0.0 and added * 1.0001 <= (1.0 - gamma) * below * (1.0 - 1e-12):
                 break
             edge -= 1
         while top < last:
-            mean = min((s0 + top) / n, 1.0)
-            if mean > c and free_label_part(mean, n, c, h, rate, rate_below) < row_drop:
+            above = -strike_distance(c, n0, s0, last, top) / n
+            spread = (s0 + top) / n * ((f0 + (last - top)) / n)
+            if above > 0.0 and free_label_part(above, spread, n, c, h, rate, rate_below) < row_drop:
                 break
             top += 1
     above_band = 0.0  # an upper bound of Q at the first state above the band
     if not horizon and top < last:
-        above_band = free_label_tail(n, c, h, rate) * math.exp(rate * strike_distance(c, n0, s0, last, top + 1))
+        above = -strike_distance(c, n0, s0, last, top + 1) / n
+        spread = (s0 + (top + 1)) / n * ((f0 + (last - top - 1)) / n)
+        above_band = free_label_part(above, spread, n, c, h, rate, rate_below)
+        if rate > 0.0:
+            above_band = free_label_tail(n, c, h, rate) * math.exp(-rate * (n * above))
         above_band *= 1.0 + 1e-11
 
     # The arrays are a window that moves down with the band and grows with it.
@@ -189,8 +195,8 @@ def solve_band(
     if not horizon:
         for j in range(edge, top + 1):
             below = strike_distance(c, n0, s0, last, j) / n
-            mean = min((s0 + j) / n, 1.0)
-            extra = free_label_part(mean, n, c, h, rate, rate_below) * (1.0 + 1e-12)
+            spread = (s0 + j) / n * (max(f0 + (last - j), 0.0) / n)
+            extra = free_label_part(-below, spread, n, c, h, rate, rate_below) * (1.0 + 1e-12)
             low[j - base] = max(below, 0.0) * (1.0 - 1e-14)
             high[j - base] = max(below, 0.0) * (1.0 + 1e-14) + extra
 
@@ -318,12 +324,12 @@ def solve_band(
                 # knowing p.
                 above = -strike_distance(c, n0, s0, k, top) / n
                 if above > 0.0:
-                    mean = min((s0 + top) / n, 1.0)
-                    known = weight * put_above(above, n, mean * (1.0 - mean) / (n + 1.0))
+                    spread = (s0 + top) / n * ((f0 + (k - top)) / n)
+                    known = weight * put_above(above, n, spread / (n + 1.0))
                     high[top - base] = min(high[top - base], known * (1.0 + 1e-14))
             while top > accepted + 2:
                 bound = high[top - base] if horizon else max(high[top - base], above_band * rise)
-                if bound >= row_drop or (not horizon and s0 + top <= c * n):
+                if bound >= row_drop or s0 + top <= c * n:
                     break
                 above_band = bound
                 top -= 1

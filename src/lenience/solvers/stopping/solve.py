@@ -183,7 +183,7 @@ def check_size(n: float) -> float:
 
 def _reward(lower: float, upper: float, mean: float, cost: float, scale: float) -> Bounds:
     """Convert bounds of the put Q to bounds of the value (Q + p̂ − c)·scale, rounded outwards."""
-    slack = 8.0 * 2.0**-53 * (abs(upper) + mean + cost)
+    slack = 16.0 * 2.0**-53 * (abs(upper) + mean + cost)  # Up to ten roundings, those of the scale included.
     return Bounds((lower + (mean - cost) - slack) * scale, (upper + (mean - cost) + slack) * scale)
 
 

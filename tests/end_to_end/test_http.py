@@ -183,6 +183,13 @@ def test_batches_exports_and_imports(
     assert [client.decision(one)["status"] for one in own[2:]] == ["success", "pending", "pending"]
     code, _, err = run("outcomes", str(tmp_path / "own.csv"), *given, "--failure", "wegg")
     assert (code, err) == (2, "lenience: 'wegg' does not occur in Status. Did you mean 'weg'?\n")
+    (tmp_path / "good.csv").write_text("Nr,Status\nloan 2,gut\n")  # no failure that night: the same command works
+    code, out, _ = run("outcomes", str(tmp_path / "good.csv"), *given, "--failure", "weg")
+    assert (code, out) == (0, "1 line read: 0 outcomes recorded, 1 recorded before.\n")
+    code, _, err = run("outcomes", str(tmp_path / "good.csv"), "--url", served.url, "--outcome", "Status")
+    assert code == 2
+    assert "--id" in err
+    assert "--reference" in err
     # The batch carries the references: one request for each thousand.
     asked: list[str] = []
     client._http.event_hooks["request"].append(lambda request: asked.append(request.url.path))

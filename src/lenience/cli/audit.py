@@ -98,11 +98,13 @@ def _earlier(field: str, path: str) -> AuditReport:
 
 def _start(store: Store, since: str, log_key: str | None) -> Checkpoint:
     """Return the state of the log from which an incremental audit starts, or raise InputError."""
+    hint = "Run a full audit first, without --since."
     if since == LAST:
         from lenience.service.queries.audit import last_clean_audit
 
         start = last_clean_audit(store)
-        reason = "no audit without findings is stored in the database"
+        reason = "the dashboard has not run an audit without findings yet"
+        hint = "Run one with “Run an audit now” on the dashboard, or give the --json output of an earlier audit."
     elif read_text("since", since).lstrip().startswith("{"):
         start = _earlier("since", since).checkpoint
         reason = "the audit had findings, or the log had no tree yet"
@@ -113,7 +115,7 @@ def _start(store: Store, since: str, log_key: str | None) -> Checkpoint:
             f"cannot be {since!r}, because {reason}",
             "since",
             value=since,
-            hint="Run a full audit first, without --since.",
+            hint=hint,
             code="invalid_file",
         )
     return start

@@ -71,7 +71,8 @@ def create(database: str, label: str, roles: tuple[str, ...], days: float | None
     if as_json:
         print_json({"id": identity, "key": key, "expires_at": None if expires is None else iso_time(expires)})
     else:
-        click.echo(f"{key}\nThis is key {identity}. Store it safely: it is shown only now.")
+        click.echo(key)
+        click.echo(f"This is key {identity}. Store it safely: it is shown only now.", err=True)
 
 
 @keys.command("list")
@@ -222,7 +223,8 @@ def opened(database: str, purpose: Literal["read", "change", "make"], *, check_s
             raise InputError("database", database, "the database of a service", code="invalid_file")
         if purpose == "make":
             if store.upgrade(only_empty=True):
-                click.echo(f"Created the database {store.name}.", err=True)
+                made = "Created the database" if store.sqlite else "Created lenience's tables in"
+                click.echo(f"{made} {store.name}.", err=True)
         elif file is not None and not file.exists():
             raise InputError.because(
                 f"There is no database {database!r}", "database", label="", value=database, code="missing_file"

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from lenience.files.date_formats import Order
 
 
+# The options that give the parameters of ``Client.import_outcomes``.
+OPTIONS = {
+    "id_column": "--id",
+    "reference_column": "--reference",
+    "outcome_column": "--outcome",
+    "date_column": "--date",
+}
+
+
 @click.command(short_help="Send the outcomes in a file to a running service.")
 @click.argument("file", type=FILE)
 @service_options("outcome")
@@ -62,19 +71,25 @@ def outcomes(
         )
 
     def send(client: Client, progress: Callable[[OutcomesImport], None]) -> OutcomesImport:
-        return client.import_outcomes(
-            file,
-            id_column=identity or "id",
-            outcome_column=outcome,
-            reference_column=reference,
-            success=success,
-            failure=failure,
-            pending=pending,
-            date_column=date,
-            sheet=sheet,
-            dates=dates,
-            progress=progress,
-        )
+        try:
+            return client.import_outcomes(
+                file,
+                id_column=identity or "id",
+                outcome_column=outcome,
+                reference_column=reference,
+                success=success,
+                failure=failure,
+                pending=pending,
+                date_column=date,
+                sheet=sheet,
+                dates=dates,
+                progress=progress,
+            )
+        except InputError as error:
+            if error.field == "id_column" and identity is None:
+                hint = "Name the column of decision ids with --id, or the column of your references with --reference."
+                raise InputError("--id", "id", error.allowed, hint=hint, code="unknown_name") from None
+            raise error.with_fields(OPTIONS) from None
 
     send_file(
         url,

@@ -205,7 +205,8 @@ def _together(problem: str, where: Sequence[str]) -> str:
 def _contradictions(source: object, columns: OutcomeColumns, given: Sequence[str]) -> dict[str, str]:
     """Return the decisions whose lines contradict each other, each with its problem.
 
-    Raise InputError if a given word does not occur.
+    Raise InputError if a given word does not occur and another word is not understood, because one of them is probably
+    a typing error. A file without failures is no error: a nightly import gives the same words every time.
     """
     first: dict[str, OutcomeLine] = {}
     contradictions: dict[str, str] = {}
@@ -221,8 +222,11 @@ def _contradictions(source: object, columns: OutcomeColumns, given: Sequence[str
                 f"{before.where} says {before.outcome} of {_short(line.decision)!r} and {line.where} says "
                 f"{line.outcome}: neither was recorded"
             )
+    texts = {text.lower() for text in occurring}
+    if all(text in columns.meaning for text in texts):
+        return contradictions
     for word in given:
-        if word not in {text.lower() for text in occurring} and len(occurring) < MOST_COMPARED:
+        if word not in texts and len(occurring) < MOST_COMPARED:
             raise InputError.because(
                 f"{word!r} does not occur in {columns.outcome}",
                 "outcome_column",
@@ -266,10 +270,11 @@ def _file(path: str | Path, columns: OutcomeColumns) -> Iterator[tuple[OutcomeLi
     """Yield the lines of a CSV or Excel file."""
     rows = read_rows(path, sheet=columns.sheet)
     _, heading = next(rows)
-    dated = [] if columns.date is None else [columns.date]
-    for name in (columns.decision, columns.outcome, *dated):
-        if name not in heading:
-            raise InputError.unknown_name("column", name, heading, "the columns")
+    decisions = "reference_column" if columns.references else "id_column"
+    named = {decisions: columns.decision, "outcome_column": columns.outcome, "date_column": columns.date}
+    for field, name in named.items():
+        if name is not None and name not in heading:
+            raise InputError.unknown_name(field, name, heading, "the columns")
     decision, outcome = heading.index(columns.decision), heading.index(columns.outcome)
     for number, row in rows:
         where = f"line {number:,}"

@@ -224,7 +224,7 @@ def test_the_secret_comes_from_the_environment_or_a_private_file(
         ({"address": "decisions.example.org"}, "address"),
         ({"scopes": ["profile"]}, "scopes"),
         ({"session_hours": 13}, "oidc"),
-        ({"unknown": 1}, "oidc"),
+        ({"clientid": "lenience"}, "setting"),
         ({"client_id": ""}, "oidc"),
     ],
     ids=str,

@@ -172,7 +172,10 @@ def test_a_missing_table_is_named(run: Run, database: str) -> None:
 
 def test_making_a_key_says_that_it_made_a_database(run: Run, empty_database: str) -> None:
     command = ("keys", "create", "--database", empty_database, "--label", "x", "--role", "read")
-    assert run(*command)[2].startswith("Created the database ")
+    created = run(*command)
+    assert created[1].startswith("lk_")
+    assert created[1].count("\n") == 1  # only the key, for KEY=$(lenience keys create …)
+    assert created[2].startswith("Created ")
     code, out, err = run(*command, "--json")
     assert (code, err) == (0, "")
     revoked = run("keys", "revoke", "--database", empty_database, json.loads(out)["id"])

@@ -8,6 +8,7 @@ code.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -131,6 +132,8 @@ def read_openid_settings(file: str | None = None) -> OpenIdSettings | None:
         settings = msgspec.toml.decode(path.read_bytes(), type=OpenIdSettings)
     except OSError as error:
         raise InputError.unreadable("oidc", path, error) from None
+    except msgspec.ValidationError as error:
+        raise _invalid_setting(path, str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError.unreadable("oidc", path, str(error), "invalid_file") from None
     place = f"file {str(path)!r}"
@@ -165,6 +168,22 @@ def read_client_secret(settings: OpenIdSettings) -> str | None:
     if not secret:
         raise file.unusable("must contain the secret as text")
     return secret
+
+
+def _invalid_setting(path: Path, message: str) -> InputError:
+    """Return the error for a file with an unknown, missing or invalid setting, from msgspec's message.
+
+    Examples
+    --------
+    >>> _invalid_setting(Path("oidc.toml"), "Object contains unknown field `clientid`").hint
+    "Did you mean 'client_id'?"
+    """
+    place = f"file {str(path)!r}"
+    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", message, re.DOTALL):
+        return InputError.unknown_name("setting", unknown[1][:80], OpenIdSettings.__struct_fields__).at(place)
+    if missing := re.fullmatch(r"Object missing required field `(.*)`", message):
+        return InputError.because("must be given", missing[1], code="missing", place=place)
+    return InputError.unreadable("oidc", path, message, "invalid_file")
 
 
 def secure_address(address: str) -> bool:

@@ -108,7 +108,7 @@ def check_address(url: str, allowed: Sequence[str], resolve: Resolve = resolve_n
             )
         if not within and not ipaddress.ip_address(address).is_global:
             raise InputError.because(
-                f"must lead to a public address; {host} is {address}",
+                f"must lead to a public address; {host} is {'private' if host == address else address}",
                 "url",
                 hint=f"To allow it, the operator lists the host or its network in {WEBHOOK_ALLOW}.",
                 code="address_unusable",

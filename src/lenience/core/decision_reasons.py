@@ -1,4 +1,4 @@
-"""The codes of the three reasons that every decision rests on, whoever makes it: a policy, a table or the service."""
+"""The codes of the three reasons that every decision rests on, made by a policy, a table or the service."""
 
 from __future__ import annotations
 

@@ -51,21 +51,27 @@ class Referral(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | None
     ) = None
     evidence_below: (
-        Annotated[float, Meta(gt=0, le=1e12, description="Refer applicants whose estimate rests on fewer outcomes")]
-        | None
+        Annotated[float, Meta(gt=0, le=1e12, description="Refer estimates from fewer outcomes than this")] | None
     ) = None
     near_minimum: (
         Annotated[
             float,
-            Meta(gt=0, lt=1, description="Refer if the expected success rate is this near to the minimum: 0.02 is 2%"),
+            Meta(
+                gt=0,
+                lt=1,
+                description="Refer if the expected success rate is this near to the minimum: 0.02 is 2 points",
+            ),
         ]
         | None
     ) = None
     daily_capacity: (
-        Annotated[int, Meta(ge=1, le=10**6, description="Reviews a day (UTC) where they are worth most")] | None
+        Annotated[
+            int, Meta(ge=1, le=10**6, description="How many more to refer per day (UTC), where a review is worth most")
+        ]
+        | None
     ) = None
     accuracy: Annotated[
-        float, Meta(gt=0.5, le=1, description="How often a person is right, for what a review is worth")
+        float, Meta(gt=0.5, le=1, description="How often a person is right. The worth of a review depends on it")
     ] = 0.75
     expire_after_days: Annotated[
         float, Meta(gt=0, le=3_650, description="Days after which a case that nobody has decided lapses")

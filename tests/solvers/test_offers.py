@@ -564,3 +564,13 @@ def test_menus_whose_best_offer_changes_at_a_mean_of_the_lattice(
     solved = solve_offers(prior, Offers.menu(amount, cost), gamma, 1, 1e-9)
     assert solved.value.lower - 1e-12 <= float(value[0]) <= solved.value.upper + 1e-12
     assert solved.value.width < 1e-8
+
+
+def test_a_mixture_shows_the_precision_that_its_means_allow() -> None:
+    prior = MixtureBelief((Belief(4, 3), Belief(1e5, 7e4)), (0.9, 0.1))
+    solutions = [solve_offers(prior, COSTS, 0.9, 3, tolerance) for tolerance in (1e-12, 1e-15)]
+    fine = solve_offers(prior, COSTS, 0.9, 3, 1e-12, look_ahead=600)
+    assert solutions[0].look_ahead == solutions[1].look_ahead < 600  # no attempt beyond what rounding allows
+    assert solutions[0].width > 1e-10
+    assert solutions[0].value.width < 10 * fine.value.width
+    assert max(solutions[0].value.lower, fine.value.lower) <= min(solutions[0].value.upper, fine.value.upper)

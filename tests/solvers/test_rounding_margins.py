@@ -15,6 +15,7 @@ from lenience.core.objective import StoppingObjective
 from lenience.policies import Constant
 from lenience.solvers.delayed.recursion import DelayedBand, solve_delayed
 from lenience.solvers.stopping.band import Band, solve_band
+from lenience.solvers.stopping.free_labels import decay_rate, free_label_part
 from lenience.solvers.stopping.solve import solve_discounted, solve_horizon
 from lenience.solvers.stopping.threshold import enclose_threshold
 from oracles import continuation, horizon_value, late_values, precise_late_puts, precise_put
@@ -217,3 +218,40 @@ def test_dropped_states_widen_the_enclosure_and_keep_the_put_inside(
             widths.append(rough.upper - rough.lower)
     assert widths[-1] < 1e-4
     assert widths[-1] <= max(widths)
+
+
+@pytest.mark.parametrize("failures", [2.0**-53, 2.0**-50])
+@pytest.mark.parametrize("cost", [0.6, 0.9])
+def test_a_rate_that_rounds_to_one_has_something_to_learn(failures: float, cost: float) -> None:
+    found = band_of(1.0, 1.0 - failures, cost, 0.9, 1)
+    assert found.upper >= precise_put(1.0, 1.0 - failures, cost, 0.9, 60)[0] > 0.0
+
+
+@pytest.mark.parametrize("kink", [1e-20, 1e-13, 1e-5, 0.3, 1 - 1e-5, 1 - 2.0**-53])
+@pytest.mark.parametrize("gamma", [0.0, 0.01, 0.9, 1 - 1e-7, 1 - 1e-12])
+def test_exponential_bounds_are_supermartingales_in_forty_digits(kink: float, gamma: float) -> None:
+    with mpmath.workdps(40):
+        for side, at in ((0, mpmath.mpf(kink)), (1, 1 - mpmath.mpf(kink))):
+            rate = decay_rate(gamma, *((kink, 1.0 - kink), (1.0 - kink, kink))[side])
+            mean = at * mpmath.exp(-rate * (1 - at)) + (1 - at) * mpmath.exp(rate * at)
+            assert rate > 0.0
+            assert gamma * mean <= 1
+
+
+@pytest.mark.parametrize("gamma", [1 - 2.0**-53, 1 - 2.0**-46])
+def test_a_discount_next_to_one_has_bounds(gamma: float) -> None:
+    assert decay_rate(gamma, 0.8, 0.2) == 0.0
+    found = band_of(40.0, 33.0, 0.8, gamma, 50, drop=1e-3)
+    assert 0.0 <= found.lower < found.upper < 1.0
+    assert found.upper >= band_of(40.0, 33.0, 0.8, 0.99, 300).lower
+
+
+def test_what_free_labels_add_does_not_hide_in_the_rounding_of_a_large_belief() -> None:
+    # One state above the kink at n = 10¹⁵ is a distance of 10⁻¹⁵, and the rounding of s/n is a tenth of it.
+    n, gamma = 1e15, 0.5
+    rates = decay_rate(gamma, 0.3, 0.7), decay_rate(gamma, 0.7, 0.3)
+    parts = [free_label_part(i / n, 0.21, n, 0.3, 1.0, *rates) for i in range(6)]
+    assert parts == sorted(parts, reverse=True)
+    found = band_of(n, 0.3 * n + 1.0, 0.3, gamma, 3)
+    exact = precise_put(n, 0.3 * n + 1.0, 0.3, gamma, 60)[0]
+    assert found.lower <= exact <= found.upper

@@ -124,10 +124,10 @@ NUMBERS = {
 EFFORT = frozenset(
     {
         "SECONDS_A_STATE", "MOST_STATES", "MOST_ROWS", "ATTEMPTS", "progress", "discounted_seconds", "horizon_seconds",
-        "_horizon_width", "_guess_look_ahead", "_band_width", "_refuse_absurd", "NANOSECONDS", "MEMORY_LIMIT", "_SHARE",
+        "_horizon_width", "_guess_look_ahead", "_band_states", "_refuse_absurd", "NANOSECONDS", "MEMORY_LIMIT",
         "_LOG_GAP", "rows_for", "cap_for", "estimate_cost", "_plan", "_refuse", "_told", "MOST_UPDATES", "ROOM", "ROW",
         "TILE", "CELLS", "HALVINGS", "_aims", "_guess", "LONG", "MOST_SHOWN", "PRECISION", "SHOWN", "MOST_VOLUME",
-        "solve_seconds", "SECONDS", "PROOF_SECONDS", "Effort", "SECONDS_AN_UPDATE", "MOST_MEMORY",
+        "_SHARE", "solve_seconds", "SECONDS", "PROOF_SECONDS", "Effort", "SECONDS_AN_UPDATE", "MOST_MEMORY",
         "START_SECONDS", "FINENESS", "_proves_quickly", "_compile", "_check_effort", "MOST_SEARCHED",
     }
 )  # fmt: skip

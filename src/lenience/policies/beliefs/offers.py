@@ -157,7 +157,7 @@ class OfferPolicy(msgspec.Struct, frozen=True, eq=False, tag="offers", tag_field
         >>> from lenience import Discounted
         >>> policy = Discounted(offers=Offers.menu(amount=[0.1, 1], cost=[0.8, 0.8]), discount=0.99).solve(Belief(2, 1))
         >>> print(policy.label_value(Belief(2, 1)))
-        0.04581788565... ± ...
+        0.0458178856... ± ...
         """
         check_belief(belief)
         position = self._position(belief)

@@ -64,7 +64,7 @@ def solve_discounted(
     for attempt in range(ATTEMPTS):
         last = rows + ahead
         progress[:] = 0, last
-        _check_effort(rows, last, _band_width(n + last, cost, discount, drop))
+        _check_effort(rows, last, _band_states(n, cost, discount, rows, ahead, drop))
         band = Band(*solve_band(n, s, n - s, cost, discount, last, False, drop, accept_from, stop_below, progress))
         width = max(band.edge_width, band.upper - band.lower) * scale
         if width <= target or look_ahead is not None or attempt == ATTEMPTS - 1 or discount == 0.0:
@@ -107,7 +107,7 @@ def solve_horizon(
     check_size(n)
     scale = float(horizon) if discount == 1.0 else -math.expm1(horizon * math.log(discount)) / (1.0 - discount)
     target = max(tolerance, 4.0 * ROUNDING * cost * scale * scale)
-    _check_effort(rows, horizon, _horizon_width(n, horizon))
+    _check_effort(rows, horizon, horizon * _horizon_width(n, horizon))
     progress[:] = 0, horizon
     accept_from = np.empty(rows, dtype=np.int64)
     stop_below = np.empty(rows, dtype=np.int64)
@@ -132,8 +132,8 @@ def discounted_seconds(
 ) -> float:
     """Estimate the seconds that :func:`solve_discounted` takes if its first attempt is enough."""
     _, target, drop = _aims(cost, discount, tolerance)
-    last = rows + (_guess_look_ahead(n + rows, cost, discount, target) if look_ahead is None else look_ahead)
-    return last * _band_width(n + last, cost, discount, drop) * SECONDS_A_STATE
+    ahead = _guess_look_ahead(n + rows, cost, discount, target) if look_ahead is None else look_ahead
+    return _band_states(n, cost, discount, rows, ahead, drop) * SECONDS_A_STATE
 
 
 def look_ahead_within(
@@ -221,22 +221,33 @@ def _guess_look_ahead(n: float, cost: float, discount: float, target: float) -> 
     )
 
 
-def _band_width(n: float, cost: float, discount: float, drop: float) -> float:
-    """Estimate the number of states of a row at belief size n."""
-    fade = max(math.log(1.0 / drop), 1.0)  # at discounts so close to 1 that rounding exceeds Q, keep a few states
-    spread = math.sqrt(2.0 * fade * n * cost * (1.0 - cost))
-    return min(spread, fade * math.sqrt(cost * (1.0 - cost) / (2.0 * (1.0 - discount)))) + 4.0
+def _band_states(n: float, cost: float, discount: float, rows: int, ahead: int, drop: float) -> float:
+    """Estimate the number of states that are computed.
+
+    Q is largest near the cost, and it falls by a factor of e over so many states as ``decay`` says. A row has the
+    states from there to where Q is below the drop level. That level grows by 1/γ a row after the first rows, so the
+    band becomes narrower.
+    """
+    variance = cost * (1.0 - cost)
+    size = n + rows
+    h = discount / (1.0 - discount)
+    largest = 0.5 * math.sqrt(variance / size * (h / (size + h)))
+    fade = max(math.log(max(largest / drop, math.e)), 1.0)  # a few states if rounding exceeds Q
+    left = max(fade + ahead * math.log(discount), 1.0) if discount > 0.0 else 1.0
+    decay = math.sqrt(variance / (2.0 * (1.0 - discount)))
+    early = min(math.sqrt(2.0 * fade * size * variance), fade * decay) + 4.0
+    late = min(math.sqrt((fade + left) * (size + ahead) * variance), 0.5 * (fade + left) * decay) + 4.0
+    return rows * early + ahead * late
 
 
-def _check_effort(rows: int, last: int, band_width: float) -> None:
+def _check_effort(rows: int, last: int, states: float) -> None:
     """Raise TooLargeError if a solve would take too much time or memory."""
-    states = last * band_width
     if rows > MOST_ROWS or states > MOST_STATES:
         raise TooLargeError(
             "Solving this problem",
             seconds=states * SECONDS_A_STATE,
             allowed_seconds=MOST_STATES * SECONDS_A_STATE,
-            detail=f"{rows * 16 / 1e9:,.2f} GB; {last:,} rows of about {band_width:,.0f} states",
+            detail=f"{rows * 16 / 1e9:,.2f} GB; {last:,} rows of about {states / last:,.0f} states",
             allowed=f"{MOST_STATES * SECONDS_A_STATE / 60:,.0f} minutes or {MOST_ROWS:,} stored rows",
             field=("rows", "tolerance"),
             value=rows,

@@ -106,6 +106,7 @@ IMPORTS = "tests/service/commands/test_imports.py -k 'not postgresql'"
 VERDICTS = "tests/service/domain/test_applicant_verdicts.py"
 FEATURE_DECISIONS = "tests/service/commands/test_deciding_by_features.py -k 'not postgresql'"
 POOLED = "tests/service/commands/test_pooled_models.py -k 'not postgresql'"
+TOTALS = "tests/service/storage/test_totals.py"
 WAITING = "tests/service/commands/test_waiting_list.py -k 'not postgresql'"
 LOG_TREE = "tests/service/storage/test_log_tree.py -k 'not postgresql'"
 FAIR_VERSIONS = "tests/service/commands/test_fair_versions.py -k 'not postgresql'"
@@ -204,7 +205,6 @@ TARGETS = (
     Target(SOLVERS + "offers/forward.py", (EXACT_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/horizon.py", (HORIZON_OFFERS,), (SMALL_HORIZON_OFFERS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/label_table.py", ("tests/solvers/test_label_table.py",), (LABEL_KERNELS,), EFFORT),
-    Target(SOLVERS + "offers/late_label_table.py", ("tests/solvers/test_late_label_table.py",)),
     Target(
         SOLVERS + "offers/late_label_table.py",
         ("tests/solvers/test_late_label_table.py", "tests/policies/features/test_late_offers.py"),
@@ -405,6 +405,13 @@ TARGETS = (
     Target(DOMAIN + "feature_rule.py", (VERDICTS, FEATURE_DECISIONS)),
     Target(COMMANDS + "applicants.py", (FEATURE_DECISIONS,)),
     Target(DOMAIN + "shadow_segments.py", ("tests/service/commands/test_shadows_across_kinds.py -k 'not postgresql'",)),
+    Target(DOMAIN + "segment_counts.py", (OPEN_LOANS, TOTALS)),
+    Target(STORAGE + "daily_totals.py", (TOTALS,)),
+    Target(STORAGE + "monitored_totals.py", (TOTALS,), skipped=frozenset({"_key"})),
+    Target(STORAGE + "outcome_days.py", (TOTALS,)),
+    Target(STORAGE + "referrals.py", (REFERRALS,), skipped=frozenset({"AT_A_TIME"})),
+    Target(STORAGE + "alert_states.py", ("tests/service/http/test_webhooks.py",)),
+    Target(STORAGE + "webhook_outbox.py", ("tests/service/http/test_webhooks.py",)),
     Target(STORAGE + "expected_applicants.py", ("tests/service/storage/test_expected_applicants.py",)),
     Target(STORAGE + "relearning.py", ("tests/service/storage/test_relearning.py",)),
     Target(DOMAIN + "pooled_models.py", (POOLED,)),
@@ -425,6 +432,7 @@ TARGETS = (
     Target(ANALYSIS + "fair_optimum.py", (FAIR, FAIR_VERSIONS)),
     Target(ANALYSIS + "fair_search.py", (FAIR,), skipped=frozenset({"MOST_ROUNDS"})),
     Target(ANALYSIS + "rejected_segment.py", ("tests/analysis/test_rejected_outcomes.py",)),
+    Target(ANALYSIS + "rejection_log.py", ("tests/analysis/test_rejected_outcomes.py",)),
     Target(ANALYSIS + "rejection_totals.py", ("tests/analysis/test_rejected_outcomes.py",)),
     Target(ANALYSIS + "monitored_groups.py", ("tests/analysis/test_monitored_groups.py",)),
     Target(DOMAIN + "specification.py", (OFFER_RULES, RULES, VERSIONS)),

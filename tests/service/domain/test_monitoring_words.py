@@ -75,3 +75,43 @@ def test_outcomes_are_summarised_with_the_groups_that_differ() -> None:
     assert summarise_outcomes(good, groups, []).startswith("Outcomes are not as expected in b.")
     (fine,) = compare_outcomes(known[:100])
     assert summarise_outcomes(fine, [fine], []).startswith("Outcomes are as expected")
+
+
+def test_causes_are_named_only_outside_the_range() -> None:
+    would = {"a": 0.64}
+    for accepted, changed in ((615, 0), (630, 0), (665, 0), (640, 12)):
+        found = compare_acceptance({"a": 1.0}, would, {"a": 1000}, accepted, 0, changed, WIDE, [])
+        assert found.range is not None
+        assert found.range.lower <= accepted / 1000 <= found.range.upper
+        assert "Due to" not in found.sentence
+    low = compare_acceptance({"a": 1.0}, would, {"a": 1000}, 605, 0, 0, WIDE, [])
+    assert "a different mix of applicants −3.5 points" in low.sentence
+    assert "limits" not in low.sentence
+    high = compare_acceptance({"a": 1.0}, would, {"a": 1000}, 675, 0, 35, WIDE, [])
+    assert "changes by people +3.5 points" in high.sentence
+    assert "mix" not in high.sentence
+    assert high.state == "ok"  # sure, and too small to matter
+
+
+def test_what_is_said_with_few_applicants() -> None:
+    nobody = compare_acceptance({"a": 1.0}, {"a": 1.0}, {"a": 0}, 0, 0, 0, None, [])
+    assert (nobody.rate, nobody.applicants, nobody.by_mix) == (None, 0, 0.0)
+    few = compare_acceptance({"a": 1.0}, {"a": 1.0}, {"a": 20}, 5, 3, 1, WIDE, [])
+    assert (few.rate, few.by_mix, few.by_limits, few.by_people) == (0.25, 0.0, 0.0, 0.0)
+    unknown = compare_acceptance(None, {}, {"a": 100}, 80, 10, 5, WIDE, [])
+    assert (unknown.by_mix, unknown.by_limits, unknown.by_people) == (0.0, -0.1, 0.05)
+    assert summarise_population([], 49, "").startswith("49 applicants so far")
+    assert summarise_population([], 50, "") == "There is nothing to compare the applicants with yet."
+
+
+def test_at_most_twenty_parts_are_listed() -> None:
+    before, now = [10.0] * 30, [10.0] * 29 + [200.0]
+    names = [f"part {i}" for i in range(30)]
+    found = drift_of_shares("segments", "segments", names, before, now, stability_index(before, now))
+    assert len(found.parts) == 20
+    assert found.parts[0].name == "part 29"
+    assert (found.parts[0].before, found.parts[0].now) == pytest.approx((1 / 30, 200 / 490))
+    little = drift_of_shares(
+        "segments", "s", ["a", "b"], [5e5, 5e5], [5.1e5, 4.9e5], stability_index([5e5, 5e5], [5.1e5, 4.9e5])
+    )
+    assert little.sentence == "Changed a little, too little to matter."

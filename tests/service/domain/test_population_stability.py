@@ -78,3 +78,47 @@ def test_ranges_hold_about_equal_shares_and_all_numbers() -> None:
     assert sum(counts) == 400
     assert max(counts) - min(counts) <= 2
     assert range_edges([5.0] * 100, 100) == []
+
+
+def test_a_change_counts_from_the_usual_limits_on() -> None:
+    even = [0.5, 0.5]
+    changes = {}
+    for size in (640_000, 670_000, 660_000, 740_000, 750_000):
+        found = stability_index(even, [size, 1_000_000 - size], exact=True)
+        changes[round(found.index, 2)] = found.change
+        wider = stability_index([1_000_000, 1_000_000], [size, 1_000_000 - size])
+        assert (wider.index, wider.change) == (pytest.approx(found.index, abs=1e-4), found.change)
+    assert changes == {0.08: "none", 0.12: "some", 0.11: "some", 0.25: "much", 0.27: "much"}
+    assert stability_index(even, [738_000, 262_000], exact=True).change == "some"
+
+
+def test_nothing_to_compare_is_no_change() -> None:
+    for found in (
+        stability_index([1.0], [30], exact=True),
+        stability_index([0.5, 0.5], [0, 0], exact=True),
+        stability_index([40], [30]),
+    ):
+        assert (found.index, found.noise, found.interval.lower, found.interval.upper) == (0.0, 0.0, 0.0, 0.0)
+        assert found.change == "none"
+
+
+def test_the_index_of_two_samples_is_a_slow_sum() -> None:
+    old, new = [50, 30, 3, 20], [40, 35, 2, 23]  # five cases of the third part are not rare
+    total = 0.0
+    for before, now in zip(old, new, strict=True):
+        first, second = (before + 0.5) / (103 + 2), (now + 0.5) / (100 + 2)
+        total += (second - first) * math.log(second / first)
+    found = stability_index(old, new, 0.01)
+    assert found.index == pytest.approx(total)
+    assert found.noise == pytest.approx(chi2.isf(0.01, 3) * (1 / 103 + 1 / 100))
+    rarer = stability_index([50, 30, 2, 2, 19], [40, 35, 2, 2, 21], 0.01)  # four of each: counted as one
+    assert rarer.noise == pytest.approx(chi2.isf(0.01, 3) * (1 / 103 + 1 / 100))
+    assert stability_index(old, new).noise == pytest.approx(chi2.isf(0.001, 3) * (1 / 103 + 1 / 100))
+
+
+def test_how_many_ranges_there_are() -> None:
+    numbers = [float(i) for i in range(1000)]
+    assert [len(range_edges(numbers, latest)) + 1 for latest in (1000, 200, 199, 60, 59, 1)] == [10, 10, 9, 3, 2, 2]
+    assert [len(range_edges(numbers[:size], 1000)) + 1 for size in (1000, 200, 199, 60, 59)] == [10, 10, 9, 3, 2]
+    assert range_edges([0.0] * 90 + numbers[1:11], 100) == []  # the first edge would hold all numbers
+    assert counts_by_range([20.0], [1.0]) == [1, 0]

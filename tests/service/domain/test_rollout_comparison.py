@@ -115,3 +115,104 @@ def test_how_many_applicants_decide() -> None:
     assert enough is not None
     assert radius(enough, 50.0) < 2.0 <= radius(enough - 1, 50.0)
     assert observations_until(0.0, 1.0) is None
+
+
+def test_the_interval_against_plain_sums() -> None:
+    """The formulas of the module, written out once more with plain loops."""
+    rng = random.Random(11)
+    people = []
+    for i in range(80):
+        rolled_out, accepted, pending = rng.random() < 0.4, rng.random() < 0.7, rng.random() < 0.4
+        profit = rng.choice((30.0, -70.0)) if accepted and not pending else None
+        one = applicant(rolled_out, accepted, profit, share=rng.choice((0.2, 0.6)), differs=i % 3 > 0, n=5.0 + i)
+        people.append(one._replace(segment=rng.choice("abc"), amount=50.0 + i, cost=0.6 + 0.001 * i))
+    ends, means, deviations = [], [], []
+    for active in (True, False):
+        values, hidden, errors = [], 0.0, {"a": 0.0, "b": 0.0, "c": 0.0}
+        for one in people:
+            rate, n = one.active if active else one.rollout
+            weight = (1 / one.share if one.rolled_out else -1 / (1 - one.share)) if one.differs else 0.0
+            expected = one.amount * (rate - one.cost) if one.profit is None else one.profit
+            values.append(weight * expected if one.accepted else 0.0)
+            if one.accepted and one.profit is None:
+                stake = weight * one.amount
+                hidden += stake * stake * rate * (1 - rate)
+                errors[one.segment] += stake * math.sqrt(rate * (1 - rate) / (n + 1))
+        mean = sum(values) / 80
+        deviation = math.sqrt((sum((value - mean) ** 2 for value in values) + hidden) / 79)
+        error = math.sqrt(sum(each * each for each in errors.values())) / 80
+        half = radius(80, deviation, 0.1) + 1.6449 * error
+        means.append(mean)
+        deviations.append(deviation)
+        ends += [mean - half, mean + half]
+    result = compare(people)
+    assert result.interval is not None
+    assert (result.interval.lower, result.interval.upper) == pytest.approx((min(ends), max(ends)))
+    assert result.difference == pytest.approx(sum(means) / 2)
+    total = observations_until(sum(means) / 2, max(deviations), 0.1)
+    assert total is not None
+    assert (result.verdict, result.needed) == ("too_early", total - 80)
+    for arm, rolled_out in zip(result.arms, (False, True), strict=True):
+        own = [one for one in people if one.rolled_out == rolled_out]
+        earned = [one.profit for one in own if one.profit is not None]
+        middles = {True: 0.0, False: 0.0}
+        for one in people:
+            weight = 1 / one.share if one.rolled_out else 1 / (1 - one.share)
+            value = one.amount * (0.7 - one.cost) if one.profit is None else one.profit
+            if one.accepted and (not one.differs or one.rolled_out == rolled_out):
+                middles[one.differs] += (weight if one.differs else 1.0) * value
+        assert arm.per_applicant == pytest.approx(sum(middles.values()) / 80)
+        accepted = sum(one.accepted for one in own)
+        assert (arm.applicants, arm.accepted, arm.outcomes) == (len(own), accepted, len(earned))
+        assert (arm.pending, arm.profit) == (accepted - len(earned), pytest.approx(sum(earned)))
+
+
+def test_where_the_comparison_begins() -> None:
+    rejected = [applicant(i % 2 > 0, False, None) for i in range(60)]
+    sure = [applicant(True, True, 30.0 + i % 2) for i in range(10)]
+    assert compare(rejected[:29]).interval is None
+    assert compare(rejected[:30]).interval is not None
+    assert "29 applicants of 30" in compare(rejected[:29]).sentence
+    many = [applicant(i % 2 > 0, i % 2 > 0, 30.0 if i % 2 else None) for i in range(4000)]
+    known = [one if i < 20 else one._replace(profit=None) for i, one in enumerate(many)]
+    likely = [one._replace(active=Estimated(0.99, 1e9), rollout=Estimated(0.99, 1e9)) for one in known]
+    assert (compare(likely).outcomes, compare(likely).verdict) == (10, "better")
+    fewer = compare([likely[0], likely[1]._replace(profit=None), *likely[2:]])
+    assert (fewer.outcomes, fewer.verdict) == (9, "too_early")
+    assert "9 outcomes are known" in fewer.sentence
+    assert compare([*rejected, *sure]).verdict == "too_early"
+    assert compare([]).difference == 0.0
+    assert compare([]).arms[0].per_applicant == 0.0
+
+
+def test_what_the_sentence_says_about_how_long_it_takes() -> None:
+    few = [applicant(i % 2 > 0, i % 2 > 0, (30.0 if i % 4 > 1 else -28.0) if i % 2 else None) for i in range(60)]
+    result = compare(few)
+    assert result.needed is not None
+    assert result.needed > 1000
+    digits = len(str(result.needed)) - 2
+    shown = -(-result.needed // 10**digits) * 10**digits  # rounded up to two digits
+    assert f"About {shown:,} more applicants" in result.sentence
+    even = [applicant(i % 2 > 0, i % 2 > 0, (30.0 if i % 4 > 1 else -30.0) if i % 2 else None) for i in range(60)]
+    never = compare(even)
+    assert (never.difference, never.needed) == (0.0, None)
+    assert "no number of applicants" in never.sentence
+    waiting = compare([*even, applicant(True, True, None), applicant(True, True, None)])
+    assert (waiting.difference, waiting.needed) == (pytest.approx(0.0), None)
+    assert "2 outcomes are still pending" in waiting.sentence
+    assert ("more per" in result.sentence) == (result.difference >= 0)
+
+
+def test_the_boundary_is_that_of_the_paper() -> None:
+    for error, at in ((0.1, 2000.0), (0.05, 300.0)):
+        rho = math.sqrt((-2 * math.log(error) + math.log(1 - 2 * math.log(error))) / at)
+        for t in (1, 40, 5000):
+            inner = 2 * (t * rho**2 + 1) / (t**2 * rho**2) * math.log(math.sqrt(t * rho**2 + 1) / error)
+            assert radius(t, 3.0, error, at) == pytest.approx(3.0 * math.sqrt(inner))
+    assert radius(500, 2.0) == radius(500, 2.0, 0.1, 2000)
+    assert radius(0, 1.0) == radius(-1, 1.0) == math.inf
+    assert observations_until(radius(1, 1.0) + 1e-9, 1.0) == 1
+    assert observations_until(radius(2, 1.0), 1.0) == 3
+    assert observations_until(radius(400_000_000, 1.0), 1.0) == 400_000_001
+    assert observations_until(-2.0, 50.0) == observations_until(2.0, 50.0)
+    assert observations_until(radius(1_200_000_000, 1.0), 1.0) is None

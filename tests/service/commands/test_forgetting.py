@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -14,12 +15,14 @@ from engines import Engine, Json
 from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.models.maturing import TimingCurves, mature_belief
+from lenience.objectives.discounted import Discounted
 from lenience.service.domain import forgetting, identity
 from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.clock import DAY
 from lenience.service.domain.events import OpenLoansCounted, read, write
-from lenience.service.domain.specification import PolicySpecification
+from lenience.service.domain.specification import PolicySpecification, SegmentProblem
 from lenience.service.storage import schema
+from lenience.simulation.result import Estimate
 from portfolios import import_rows
 from serving import BY_FEATURES, SPEC
 
@@ -182,3 +185,56 @@ def test_what_cannot_forget_is_rejected(changes: Json) -> None:
     cause = error.value if isinstance(error.value, InputError) else error.value.__cause__
     assert cause is None or (isinstance(cause, InputError) and cause.field == "forgetting")
     assert "forgetting" in str(error.value) or "half_life_days" in str(error.value)
+
+
+def test_the_cost_is_that_of_the_largest_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cost is added up from simulations of the three largest segments, each with its own memory."""
+    asked: list[Any] = []
+
+    def study(*arguments: Any, **options: Any) -> list[Any]:
+        asked.append((*arguments, options))
+        return [SimpleNamespace(gained=Estimate(-0.5, -0.75, -0.25))]
+
+    monkeypatch.setattr("lenience.analysis.drift.drift_study", study)
+    problem, prior = Discounted(0.6, 0.99), Belief(2, 1)
+    problems = [SegmentProblem(f"s{share}", share, problem, prior, None, 0.0) for share in (0.1, 0.4, 0.05, 0.2, 0.25)]
+    found = forgetting.forgetting_cost(90.0, 1000.0, problems)
+    value = 3 * problem.solve(prior).value(prior).midpoint
+    assert found == pytest.approx((1.5 / value, 0.75 / value, 2.25 / value))
+    for (cost, discount, own, speeds, memories, options), share in zip(asked, (0.4, 0.25, 0.2), strict=True):
+        assert (cost, discount, own, speeds) == (0.6, 0.99, prior, [0.0])
+        assert memories == [pytest.approx(0.5 ** (365.25 / (90.0 * 1000.0 * share)))]
+        assert options == {"horizon": 500, "replications": 1200, "workers": 1}
+    asked.clear()
+    alike = [SegmentProblem(name, 0.5, problem, prior, None, 0.0) for name in "ab"]
+    assert forgetting.forgetting_cost(90.0, 1000.0, alike) == pytest.approx(
+        (0.5 / value * 3, 0.25 / value * 3, 0.75 / value * 3)
+    )
+    assert len(asked) == 1  # segments that are alike are simulated once
+    for discount, replications in ((0.5, 2_000), (0.99959, 200)):
+        asked.clear()
+        one = SegmentProblem("a", 1.0, Discounted(0.4, discount), prior, None, 0.0)
+        assert forgetting.forgetting_cost(90.0, 1000.0, [one]) is not None
+        assert asked[0][-1]["replications"] == replications
+    asked.clear()
+    for discount in (0.0, 0.99961):  # nothing to learn for, and too long to simulate
+        one = SegmentProblem("a", 1.0, Discounted(0.6, discount), prior, None, 0.0)
+        assert forgetting.forgetting_cost(90.0, 1000.0, [one]) is None
+    hopeless = SegmentProblem("a", 1.0, Discounted(0.99, 0.5), Belief(20, 1), None, 0.0)
+    assert forgetting.forgetting_cost(90.0, 1000.0, [hopeless]) is None
+    (text,) = forgetting.forgetting_warnings(forgetting.Forgetting(90), 1000.0, problems)
+    most = 1000 * 0.4 / 365.25 / (1 - 0.5 ** (1 / 90))
+    assert f"at most about {most:,.0f} outcomes" in text
+    monkeypatch.setattr(forgetting, "forgetting_cost", lambda *_: forgetting.ForgettingCost(1.0, 0.5, 1.5))
+    (text,) = forgetting.forgetting_warnings(forgetting.Forgetting(90), 1000.0, problems)
+    assert "more than the policy earns" in text
+    monkeypatch.setattr(forgetting, "forgetting_cost", lambda *_: forgetting.ForgettingCost(0.05, -0.01, 0.25))
+    (text,) = forgetting.forgetting_warnings(forgetting.Forgetting(90), 1000.0, problems)
+    assert "about 5% of the value (0% to 25%, simulated)" in text
+
+
+def test_outcomes_of_a_later_day_are_not_forgotten() -> None:
+    known = {(100, True): 3, (100, False): 1, (110, True): 2}
+    assert forgetting.forgotten(known, 100, 10.0) == (0.0, 0.0)  # the clock was set back
+    lost = forgetting.forgotten(known, 120, 10.0)
+    assert lost == pytest.approx((4 * 0.75 + 2 * 0.5, 3 * 0.75 + 2 * 0.5))

@@ -8,14 +8,26 @@ from random import Random
 
 import pytest
 
+from lenience.core.belief import Belief
 from lenience.core.errors import InputError
 from lenience.core.money import Money
 from lenience.core.offers import Offer
+from lenience.objectives.discounted import Discounted
 from lenience.service.domain.clock import DAY
-from lenience.service.domain.referral import SETTLED, Referral, price_of_day, price_of_review, review_worth
-from lenience.service.domain.referral_decision import refer
+from lenience.service.domain.pooled_models import Borrowed
+from lenience.service.domain.referral import (
+    SETTLED,
+    Referral,
+    price_of_day,
+    price_of_review,
+    review_worth,
+    window_of,
+)
+from lenience.service.domain.referral_decision import estimate, refer
 from lenience.service.domain.review_report import ReviewedCase, report_reviews
-from lenience.service.domain.rule import ABOVE, BELOW, CAP, FLOOR, Verdict
+from lenience.service.domain.rule import ABOVE, BELOW, CAP, FLOOR, Counts, SegmentRule, Verdict
+from lenience.service.domain.solved_tables import load, solve
+from lenience.service.domain.specification import SegmentProblem
 
 RATES = (0.0, 0.2, 0.5, 0.7, 0.79, 0.8, 0.81, 0.95, 1.0)
 
@@ -139,3 +151,86 @@ def test_what_cannot_be_known() -> None:
     assert report.disagreement_interval is not None
     assert 0 < report.disagreement_interval.lower < 1 / 3 < report.disagreement_interval.upper < 1
     assert report_reviews("loans", [], Money()).disagreement is None
+
+
+def test_the_estimate_of_a_segment_rests_on_all_outcomes_that_count() -> None:
+    problem = SegmentProblem("young", 1.0, Discounted(0.8, 0.9), Belief(2, 1), None, 0.0)
+    rule = SegmentRule("young", 1.0, load(solve(problem)), "", None, 0.0)
+    counts = Counts(successes=5, failures=3, open=2, open_outcomes=0.5, open_successes=0.25)
+    rate, evidence = estimate(rule, counts, None)
+    assert (rate, evidence) == (pytest.approx(6.25 / 10.5), 8.5)
+    borrowed = Counts(successes=5, failures=3, borrowed=Borrowed(4.0, 1.0))
+    rate, evidence = estimate(rule, borrowed, None)
+    assert (rate, evidence) == (pytest.approx(7 / 14), 12.0)
+
+
+def test_an_interval_needs_two_outcomes() -> None:
+    case = ReviewedCase("reject", "accept", False, 100.0, -20.0)
+    one, two = (report_reviews("loans", [case] * number, Money()).people_accept for number in (1, 2))
+    assert one.interval is None
+    assert two.interval is not None
+    assert (two.interval.lower, two.interval.upper, two.profit, two.expected) == (200.0, 200.0, 200.0, -40.0)
+    apart = report_reviews("loans", [case, case._replace(profit=-60.0)], Money(1.0, "$"))
+    assert apart.people_accept.interval is not None
+    assert apart.people_accept.interval.lower == pytest.approx(40 - 1.6449 * math.sqrt(2 * 80**2 * 2))
+    assert apart.people_accept.successes == 1
+    assert report_reviews("loans", [case._replace(profit=0.0)], Money()).people_accept.successes == 0
+
+
+def test_the_share_of_disagreement_by_the_score_test() -> None:
+    """Wilson's interval holds the rates that a test of the observed share does not reject."""
+    agreed, against = (ReviewedCase(would, "accept", False, None, 0.0) for would in ("accept", "reject"))
+    for number, size in ((0, 5), (3, 10), (40, 40), (50, 200)):
+        cases = [against] * number + [agreed] * (size - number)
+        report = report_reviews("loans", cases, Money())
+        assert (report.disagreed, report.disagreement) == (number, number / size)
+        interval = report.disagreement_interval
+        assert interval is not None
+        for end in (interval.lower, interval.upper):
+            distance = abs(number / size - end)
+            assert distance in (0.0, pytest.approx(1.6449 * math.sqrt(end * (1 - end) / size)))
+        assert (interval.lower > 0.0, interval.upper < 1.0) == (number > 0, number < size)
+
+
+def test_the_words_of_a_report() -> None:
+    saved, failed = (ReviewedCase("reject", "accept", False, profit, -20.0) for profit in (100.0, -400.0))
+    early = report_reviews("loans", [saved] * 9, Money(1.0, "$"))
+    assert (early.verdict, "earned $900" in early.sentence) == ("too_early", True)
+    ten = report_reviews("loans", [saved] * 10, Money(1.0, "$"))
+    assert (ten.verdict, ten.currency) == ("people", "$")
+    lost = report_reviews("loans", [failed] * 10, Money())
+    assert (lost.verdict, lost.currency, "lost 4,000" in lost.sentence) == ("policy", None, True)
+    rejected = [ReviewedCase("reject", "reject", False, None, -3.0)] * 2
+    both = report_reviews("loans", rejected, Money(1.0, "$"))
+    assert both.unknown == "The same holds for the 2 cases that both rejected."
+    assert "No outcome of a case is known yet" in both.sentence
+    nobody = report_reviews("loans", [], Money())
+    assert (nobody.sentence, nobody.unknown) == ("No referred case has been decided yet.", "")
+
+
+def test_what_a_window_and_a_price_hold() -> None:
+    at = 30 * DAY + 5
+    until = 30 * DAY - DAY // 24
+    assert window_of(at) == (until - 7 * DAY, until)
+    first, last = ("a", until - 7 * DAY, 3.0), ("b", until - 1, 2.0)
+    assert price_of_day([first, last], at, 1) == 0.0  # room for 7
+    many = [(f"{i:05}", until - DAY - i % 7, float(i)) for i in range(6000)]
+    # The 5,000 latest ids count: those from 1,000 on. In two days at least, there is room for 5,000.
+    assert price_of_day(many, at, 2_500) == 3_500.0
+    assert price_of_day(many[:1000], at, 1000) == 0.0
+    assert price_of_review([2.0, 1.0], 1.0, 2) == 1.0
+    assert price_of_review([2.0, 1.0], 1.5, 2) == 0.0
+
+
+def test_the_rules_do_not_hold_at_their_limits() -> None:
+    verdict = Verdict("accept", ABOVE, None, 1.0, 0.75, Offer(5000.0, 0.8))
+    assert refer(Referral(near_minimum=0.25), verdict, 1.0, 9.0)[0] is None
+    assert refer(Referral(near_minimum=0.25), verdict, 0.5, 9.0)[0] is None
+    ground, _ = refer(Referral(near_minimum=0.251), verdict, 1.0, 9.0)
+    assert ground is not None
+    assert ground.worth == review_worth(5000.0, 1.0, 0.75, 0.75)
+    assert refer(Referral(daily_capacity=1), verdict._replace(probability=0.5), 0.75, 9.0) == (None, None)
+    without = verdict._replace(offer=None)
+    ground, _ = refer(Referral(daily_capacity=1), without, 0.75, 9.0)
+    assert ground is not None
+    assert ground.worth == review_worth(1.0, 0.75, 0.75, 0.75)

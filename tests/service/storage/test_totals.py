@@ -23,9 +23,12 @@ from lenience.service.domain.monitored import MonitoredItem
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import Problem
 from lenience.service.domain.receipts import make_sender
+from lenience.service.domain.segment_counts import SegmentCounts
 from lenience.service.queries.reading import Filters
 from lenience.service.storage import schema
-from lenience.service.storage.daily_totals import CountedDecision, DailyTotals, rounded
+from lenience.service.storage.daily_totals import CountedDecision, DailyTotals, day_of, rounded
+from lenience.service.storage.monitored_totals import MonitoredTotals, attributes_text, values_of
+from lenience.service.storage.outcome_days import OutcomeDays
 from lenience.service.storage.store import Store
 from portfolios import import_rows
 from serving import OFFERS, sqlite_file
@@ -251,3 +254,72 @@ def test_a_search_by_status_reads_only_the_days_that_have_it(tmp_path: Path) -> 
         assert engine.queries.page(Filters(status="failure"), None, 10).decisions == []
     finally:
         engine.close()
+
+
+def test_what_a_cell_holds() -> None:
+    """Amounts are rounded to 2**-20, the loss apart from the amount, and what is taken back leaves no row."""
+    totals, step = DailyTotals(), 2.0**-20
+    first = CountedDecision(7, 2, 3 * DAY + DAY - 1, True, "pending", 100.0 + 0.6 * step, 0.25)
+    second = first._replace(accepted=False, amount=None, cost=None)
+    free = first._replace(cost=None, amount=8.0)
+    for one in (first, second, free):
+        totals.count(one)
+    assert totals.rows() == [(7, 3, 2, "pending", 3, 2, 2, 108.0 + step, 25.0)]
+    totals.count(first._replace(at=4 * DAY, chain=1))
+    assert [row[:4] for row in totals.rows()] == [(1, 4, 2, "pending"), (7, 3, 2, "pending")]
+    for one in (first, second, free):
+        totals.count(one, -1)
+    assert [row[:2] for row in totals.rows()] == [(1, 4)]
+    assert day_of(4 * DAY) == day_of(5 * DAY - 1) == 4
+
+
+def test_large_amounts_are_not_rounded_and_stay_finite() -> None:
+    step = 2.0**-20
+    assert rounded(0.5 * step) == step
+    assert rounded(0.49 * step) == 0.0
+    large = 2.0**33 + 2.0**-19
+    assert rounded(large) == large
+    assert rounded(2.0**33) == 2.0**33
+    assert rounded(1e139) == 1e139
+    assert rounded(2e140) == 1e140
+    assert rounded(rounded(1e300) ** 2) < math.inf
+
+
+def test_what_a_cell_of_attributes_holds() -> None:
+    totals = MonitoredTotals()
+    made = CountedDecision(7, 1, 2 * DAY, True, "failure", 100.0, 0.75)
+    totals.count(made, 9, {"sex": "f", "age": "20"})
+    totals.count(made._replace(accepted=False, amount=None, cost=None, at=3 * DAY), 9, {"age": "20", "sex": "f"})
+    totals.count(made._replace(status="replaced"), 9, {"sex": "f"})
+    key, text_ = attributes_text({"sex": "f", "age": "20"})
+    other, _ = attributes_text({"sex": "f"})
+    assert values_of(text_) == {"sex": "f", "age": "20"}
+    assert values_of("[]") is values_of("{") is None
+    own = [row for row in totals.rows() if row[1] == key]
+    assert own == [(7, key, "failure", text_, 2, 1, 1, 100.0, 10_000.0, 75.0, 5_625.0)]
+    assert [row[4:] for row in totals.rows() if row[1] == other] == [(1, 1, 1, 100.0, 10_000.0, 75.0, 0.0)]
+    assert totals.day_rows() == [(9, 2, key, 1, 1), (9, 3, key, 1, 0)]
+    assert totals.changes_days == {9}
+    totals.count(made, 9, {"sex": "f", "age": "20"}, -1)
+    assert totals.day_rows() == [(9, 3, key, 1, 0)]
+    totals.count(made._replace(accepted=False, amount=None, cost=None, at=3 * DAY), 9, {"age": "20", "sex": "f"}, -1)
+    assert totals.changes_days == set()
+    assert [row[1] for row in totals.rows()] == [other]
+
+
+def test_outcomes_count_on_the_day_on_which_they_arrive() -> None:
+    days = OutcomeDays()
+    made = CountedDecision(7, 1, DAY, True, "pending", 100.0, 0.75)
+    bad, good = made._replace(status="failure"), made._replace(status="success")
+    days.change(2 * DAY, made, bad)
+    days.change(5 * DAY, bad, good)
+    days.change(5 * DAY, made._replace(amount=None), good._replace(amount=None))
+    days.change(6 * DAY, made, good._replace(cost=None))
+    days.change(8 * DAY, made, made._replace(status="expired"))
+    days.change(9 * DAY, good, good)
+    assert days.rows() == [(7, 2, 1, 0, 1, 0.0, 75.0), (7, 5, 1, 2, 0, 25.0, -75.0), (7, 6, 1, 1, 1, 100.0, 0.0)]
+
+
+def test_counts_of_segments_are_added() -> None:
+    both = SegmentCounts(1, 2, 3, 4, 5, 6.0).and_those(SegmentCounts(10, 20, 30, 40, 50, 60.0))
+    assert both == SegmentCounts(11, 22, 33, 44, 55, 66.0)

@@ -404,7 +404,13 @@ TARGETS = (
     Target(DOMAIN + "feature_models.py", (FEATURE_DECISIONS,)),
     Target(DOMAIN + "feature_rule.py", (VERDICTS, FEATURE_DECISIONS)),
     Target(COMMANDS + "applicants.py", (FEATURE_DECISIONS,)),
-    Target(DOMAIN + "shadow_segments.py", ("tests/service/commands/test_shadows_across_kinds.py -k 'not postgresql'",)),
+    Target(
+        DOMAIN + "shadow_segments.py",
+        (
+            "tests/service/domain/test_shadow_segments.py",
+            "tests/service/commands/test_shadows_across_kinds.py -k 'not postgresql'",
+        ),
+    ),
     Target(DOMAIN + "segment_counts.py", (OPEN_LOANS, TOTALS)),
     Target(STORAGE + "daily_totals.py", (TOTALS,)),
     Target(STORAGE + "monitored_totals.py", (TOTALS,), skipped=frozenset({"_key"})),

@@ -13,7 +13,8 @@ from scipy.stats import betabinom, binomtest
 import lenience as ln
 from lenience.analysis import rejected_outcomes
 from lenience.analysis.rejected_segment import RandomSample, RejectionEvidence, assess_segment
-from lenience.analysis.rejection_totals import summarise
+from lenience.analysis.rejection_results import days_in_words
+from lenience.analysis.rejection_totals import compare_with_random, summarise
 from lenience.core.bounds import Bounds
 from lenience.core.errors import InputError
 from lenience.core.intervals import anytime_interval, exact_interval
@@ -286,3 +287,120 @@ def test_invalid_logs_are_rejected() -> None:
     with pytest.raises(InputError, match="cost or offers"):
         rejected_outcomes([1, 0], [1, None], alike=True)
     assert "Nobody was rejected" in rejected_outcomes([1], [1], COST, alike=True).statement
+
+
+def test_one_outcome_is_evidence() -> None:
+    one = RejectionEvidence("a", 9, 9.0, 6.3, ln.Belief(3, 1), outcomes=1)
+    assert assess_segment(one).basis == "outcomes"
+    assert assess_segment(one._replace(outcomes=0, earlier=0.5)).basis == "outcomes"
+    modelled = one._replace(belief=None, expected=np.array([0.4, 0.6]), evidence=np.array([5.0, 20.0]))
+    assert assess_segment(modelled).verdict != "unknown"
+    assert assess_segment(modelled._replace(outcomes=0)).verdict == "unknown"
+
+
+def test_a_model_in_money() -> None:
+    means, sizes, amounts = np.array([0.2, 0.9, 0.5]), np.array([10.0, 40.0, 5.0]), np.array([100.0, 300.0, 50.0])
+    given = RejectionEvidence("a", 3, 450.0, 300.0, outcomes=9, expected=means, evidence=sizes, amounts=amounts)
+    result = assess_segment(given, 0.8)
+    ends = [ln.Belief(n, n * mean).interval(0.8) for n, mean in zip(sizes, means, strict=True)]
+    low, high = np.array([end.lower for end in ends]), np.array([end.upper for end in ends])
+    assert result.rate == pytest.approx(means.mean())
+    assert (result.interval.lower, result.interval.upper) == pytest.approx((low.mean(), high.mean()))
+    assert result.profit == pytest.approx(amounts @ means - 300)
+    assert result.profit_interval.lower == pytest.approx(amounts @ low - 300)
+    assert result.profit_interval.upper == pytest.approx(amounts @ high - 300)
+    assert result.break_even == pytest.approx(300 / 450)
+    assert (result.with_pending, result.pending_matters, result.without_prior) == (result.interval, False, None)
+    plan = assess_segment(given._replace(days=50.0), 0.8, (0.1,)).random
+    assert plan.days == pytest.approx([plan.acceptances / (0.1 * 3 / 50)])
+    assert plan.yearly == pytest.approx([-0.1 * result.profit * 365.25 / 50])
+    assert plan.cost == pytest.approx(-plan.acceptances / 3 * result.profit)
+    assert plan.cost_interval.lower == pytest.approx(-plan.acceptances / 3 * result.profit_interval.upper)
+    assert plan.cost_interval.upper == pytest.approx(-plan.acceptances / 3 * result.profit_interval.lower)
+    sure = assess_segment(given._replace(expected=np.array([0.0, 1.0, 1.0]), evidence=np.full(3, 1e6)))
+    assert (sure.interval.lower, sure.interval.upper) == pytest.approx((2 / 3, 2 / 3), abs=1e-5)
+
+
+def test_how_many_of_few_would_have_succeeded() -> None:
+    def count(rejected: int, belief: ln.Belief) -> Bounds:
+        given = RejectionEvidence("a", rejected, rejected, 0.7 * rejected, belief, 5, 3)
+        return assess_segment(given).would_have_succeeded
+
+    assert count(0, ln.Belief(9, 5)) == Bounds(0.0, 0.0)
+    assert count(1, ln.Belief(9, 5)) == Bounds(0.0, 1.0)
+    belief = ln.Belief(500, 300)
+    z, interval = 1.6448536269514722, belief.interval(0.9)
+    low, high = interval.lower, interval.upper
+    below = 0.6 - math.hypot(0.6 - low, z * math.sqrt(low * (1 - low) / 80))
+    above = 0.6 + math.hypot(high - 0.6, z * math.sqrt(high * (1 - high) / 80))
+    assert count(80, belief) == Bounds(math.floor(80 * below), math.ceil(80 * above))
+    nobody = assess_segment(RejectionEvidence("a", 0, 0.0, 0.0, ln.Belief(9, 5), 5, 3, days=10.0))
+    assert (nobody.break_even, nobody.random.days, nobody.random.cost) == (None, None, 0.0)
+    assert "nobody was rejected" in nobody.describe()
+
+
+def test_totals_of_segments_add_up() -> None:
+    def segment(name: str, rejected: int, successes: int, cost: float) -> RejectionEvidence:
+        given = RejectionEvidence(name, rejected, 10.0 * rejected, 10 * cost * rejected, ln.Belief(42, 1 + successes))
+        return given._replace(outcomes=40, successes=successes, days=100.0, to_learn_profit=-2.0)
+
+    parts = [
+        segment("a", 30, 10, 0.7)._replace(to_learn=4, to_learn_outcomes=3, at_a_limit=2),
+        segment("b", 50, 20, 0.8)._replace(to_learn=5, to_learn_outcomes=1, not_covered=6),
+        segment("c", 20, 38, 0.5)._replace(pending=1),
+    ]
+    unknown = RejectionEvidence("d", 7, 7.0, 4.9, ln.Belief(2, 1), at_a_limit=1)
+    nothing = RejectionEvidence("e", 0, 0.0, 0.0, ln.Belief(2, 1))
+    assessed = [assess_segment(one) for one in (*parts, unknown, nothing)]
+    apart, together = (summarise(assessed, correlated=correlated, alike=True) for correlated in (False, True))
+    known = assessed[:3]
+
+    def added(sizes: list[float], correlated: bool) -> float:
+        return sum(sizes) if correlated else math.hypot(*sizes)
+
+    for result, correlated in ((apart, False), (together, True)):
+        total = result.total
+        assert total is not None
+        assert (total.rejected, total.unknown, total.at_a_limit) == (100, 13, 3)
+        assert (total.to_learn, total.to_learn_outcomes, total.to_learn_profit) == (9, 4, -6.0)
+        rate = sum(one.rate * one.rejected for one in known) / 100
+        low = added([(one.rate - one.interval.lower) * one.rejected / 100 for one in known], correlated)
+        high = added([(one.interval.upper - one.rate) * one.rejected / 100 for one in known], correlated)
+        assert (total.interval.lower, total.interval.upper) == pytest.approx((rate - low, rate + high))
+        worse = added([one.profit - one.profit_interval.lower for one in known], correlated)
+        better = added([one.profit_interval.upper - one.profit for one in known], correlated)
+        assert total.profit_interval.lower == pytest.approx(total.profit - worse)
+        assert total.profit_interval.upper == pytest.approx(total.profit + better)
+        assert total.break_even == pytest.approx((30 * 0.7 + 50 * 0.8 + 20 * 0.5) / 100)
+        assert total.random_acceptances == 80
+        assert total.random_cost == pytest.approx(assessed[0].random.cost + assessed[1].random.cost)
+        profits = [abs(one.profit) for one in result.segments]
+        assert profits == sorted(profits, reverse=True)
+        assert {one.segment for one in result.segments} == set("abcd")
+    text = compare_with_random(apart)
+    slowest = max(one.random.days[0] for one in assessed[:2] if one.random.days)
+    assert "80 acceptances, expected to cost" in text
+    assert f"{days_in_words(slowest)} at 2%" in text
+    assert "Learning has cost 6" in text
+    assert "over 4 known outcomes" in text
+    gained = summarise([assess_segment(parts[2]._replace(to_learn_profit=5.0))])
+    assert compare_with_random(gained).startswith("Learning has earned 5")
+    cautions = " ".join(apart.cautions)
+    assert "assumed to be alike" in cautions
+    assert "6 rejected applicants had no chance" in cautions
+    assert "1 outcome is pending" in cautions
+    assert "3 applicants were not accepted only because" in cautions
+    assert "assumed to be alike" not in " ".join(summarise(assessed).cautions)
+    assert summarise([assess_segment(unknown)]).total is None
+    assert summarise([assess_segment(nothing)]).segments == []
+
+
+def test_what_people_accepted_is_counted_apart() -> None:
+    accepted, people = [1, 1, 1, 0, 0], [1, 1, 0, 0, 1]
+    result = rejected_outcomes(accepted, [1.0, None, 0.0, None, None], COST, alike=True, by_people=people)
+    assert result.by_people is not None
+    assert (result.by_people.accepted, result.by_people.outcomes, result.by_people.successes) == (2, 1, 1)
+    assert result.by_people.interval == exact_interval(1, 1, 0.9)
+    (only,) = result.segments
+    assert (only.rejected, only.outcomes, only.successes, only.pending) == (1, 1, 0, 0)
+    assert any("2 applicants against the policy. 1 of 1 succeeded." in text for text in result.cautions)

@@ -219,3 +219,28 @@ def test_a_repeated_review_is_answered_from_the_log(engine: Engine) -> None:
     assert send() == send()
     assert engine.counts()[2] == 1
     assert engine.audit().whole
+
+
+@SQLITE
+def test_a_batch_refers_no_more_than_the_capacity(engine: Engine) -> None:
+    segments = [{"name": "young", "prior": {"n": 20, "s": 15.8}}]
+    engine.create(referral={"daily_capacity": 2}, segments=segments)
+    first, second = engine.batch(["young"] * 4), engine.batch(["young"] * 2)
+    assert [one["decision"] == "refer" for one in (*first, *second)] == [True, True, False, False, False, False]
+    assert engine.audit().findings == []
+
+
+def test_some_cases_lapse_at_a_time(timed: Any) -> None:
+    engine, time = timed
+    engine.create(referral={"near_minimum": 0.4, "expire_after_days": 3})
+    for _ in range(3):
+        engine.decide()
+    expire = ExpireReferrals(Sender("expiry"), "cards", 2)
+    time[0] += 3 * DAY
+    assert engine.call(expire) == {"expired": 0, "more": False}
+    time[0] += DAY
+    answer = engine.writer.call(expire)
+    assert (answer.status, msgspec.json.decode(answer.body)) == (200, {"expired": 2, "more": True})
+    assert engine.call(expire) == {"expired": 1, "more": False}
+    assert engine.call(expire) == {"expired": 0, "more": False}
+    assert engine.audit().findings == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -9,9 +10,12 @@ import pytest
 from sqlalchemy import update
 
 from engines import SQLITE, Engine, rewrite
+from lenience.core.offers import Offer
 from lenience.service.commands.again import DecideAgain
 from lenience.service.commands.decide import DecisionRequest
 from lenience.service.commands.ranking import DecideRanked
+from lenience.service.commands.rollout import describes_rollout
+from lenience.service.commands.rollout_assignment import Assignment
 from lenience.service.domain.events import Decided, Event, StateChanged
 from lenience.service.domain.offer_requests import OfferRequest
 from lenience.service.domain.problems import Conflict
@@ -147,6 +151,7 @@ def test_both_versions_learn_from_all_outcomes(engine: Engine) -> None:
     engine.create(activate=False, **LOGISTIC)
     made = engine.roll_out(50)
     assert any("income" in warning for warning in made["warnings"])
+    assert not any("does not have these segments" in warning for warning in made["warnings"])
     decided = [engine.decide(reference=f"person {i}", features={"income": 10 * i}) for i in range(10)]
     assert {one["segment"] for one in decided} == {"young", "all"}
     for i, one in enumerate(decided):
@@ -219,3 +224,33 @@ def test_the_audit_finds_another_share(free_engine: Engine) -> None:
 
     rewrite(engine, None, less)
     assert any("should have decided it" in finding.what for finding in engine.audit().findings)
+
+
+def test_which_changes_of_state_are_about_a_rollout() -> None:
+    rolled_out: Any = SimpleNamespace(rollout=SimpleNamespace(number=2))
+    nothing: Any = SimpleNamespace(rollout=None)
+    assert describes_rollout(nothing, 2, "rollout")
+    assert not describes_rollout(nothing, 2, "active")
+    assert describes_rollout(rolled_out, 2, "retired")
+    assert describes_rollout(rolled_out, 2, "active")
+    assert not describes_rollout(rolled_out, 1, "retired")
+
+
+@pytest.mark.parametrize("lacking", ["segment", "features", "offer", "nothing"])
+def test_a_waiting_applicant_whom_the_version_cannot_decide(lacking: str) -> None:
+    model = None if lacking != "features" else SimpleNamespace(takes=lambda given: "income" in given)
+    rules = {} if lacking == "segment" else {"young": SimpleNamespace(needs_offer=lacking == "offer")}
+    record: Any = SimpleNamespace(rollout=SimpleNamespace(rules=rules, feature_model=model))
+    request = DecisionRequest("young", reference="a", features={"age": 3.0})
+    assignment = Assignment("cards", 2, 100.0, ["young"])
+    assignment.place_again(record, request, (), "waiting")
+    assert (assignment.lacking, assignment.rolled_out) == ((set(), {0}) if lacking == "nothing" else ({0}, set()))
+    assert assignment.unfit(0) == (None if lacking == "nothing" else 2)
+    if lacking == "offer":
+        with_offer = Assignment("cards", 2, 100.0, ["young"])
+        with_offer.place_again(record, request, (Offer(100.0, 0.8),), "waiting")
+        assert with_offer.rolled_out == {0}
+    if lacking == "nothing":
+        nobody = Assignment("cards", 2, 1e-9, ["young"])
+        nobody.place_again(record, request, (), "waiting")
+        assert (nobody.lacking, nobody.rolled_out) == (set(), set())

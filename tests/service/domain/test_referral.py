@@ -158,10 +158,10 @@ def test_the_estimate_of_a_segment_rests_on_all_outcomes_that_count() -> None:
     rule = SegmentRule("young", 1.0, load(solve(problem)), "", None, 0.0)
     counts = Counts(successes=5, failures=3, open=2, open_outcomes=0.5, open_successes=0.25)
     rate, evidence = estimate(rule, counts, None)
-    assert (rate, evidence) == (pytest.approx(6.25 / 10.5), 8.5)
+    assert (rate, evidence) == pytest.approx((6.25 / 10.5, 8.5))
     borrowed = Counts(successes=5, failures=3, borrowed=Borrowed(4.0, 1.0))
     rate, evidence = estimate(rule, borrowed, None)
-    assert (rate, evidence) == (pytest.approx(7 / 14), 12.0)
+    assert (rate, evidence) == pytest.approx((7 / 14, 12.0))
 
 
 def test_an_interval_needs_two_outcomes() -> None:

@@ -1,4 +1,4 @@
-"""rejected_outcomes: how many of the rejected would have succeeded, from a log of decisions, and whether it was right.
+"""rejected_outcomes: how many of the rejected would have succeeded, and whether rejecting them was right, from a log.
 
 :mod:`~lenience.analysis.rejected_segment` has the statistics of one segment. Here a log is divided into segments, and
 their results are added up. Intervals of segments that learn apart are independent, so their squared widths add up. With

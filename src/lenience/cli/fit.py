@@ -136,7 +136,7 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
     wide = out.width >= NARROW
     grid.add_column("segment", overflow="fold", min_width=8 if wide else None)
     grid.add_column("accepted\n/ arrivals", justify="right")  # may wrap, because the last column needs room
-    headings = ["labels", "own\nrate", "belief"]
+    headings = ["known\noutcomes", "own\nrate", "estimate"]
     offers = any(start.offers is not None for start in starts.values()) and not late
     if offers:
         headings += ["mean\namount", "break-\neven", "largest\namount", "now"]
@@ -165,11 +165,11 @@ def fit(as_json: bool, cost: float | None, money: Money, **options: Any) -> None
         grid.add_row(*line)
     out.print(grid)
     if past.history.applied is not None:
-        out.print("Own rate: known outcomes only. Belief: with the pending, each according to its age.")
+        out.print("Own rate: known outcomes only. Estimate: with the pending, each according to its age.")
     if len(past.fitted.shrinkage) > MOST_SHOWN:
         out.print(f"The first {MOST_SHOWN} of {len(past.fitted.shrinkage):,} segments; --json prints all.")
     if starts:
-        legend = "Belief: the expected success rate, and the number of observations it is based on. "
+        legend = "Estimate: the expected success rate, and how many outcomes it is based on. "
         if offers:
             legend += (
                 "Mean amount: gain plus loss. Break-even: the success rate at which accepting everyone earns nothing. "

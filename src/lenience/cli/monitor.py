@@ -1,4 +1,4 @@
-"""lenience monitor: say whether a running policy does what it expected."""
+"""lenience monitor: check whether applicants and outcomes of a running policy are as expected."""
 
 from __future__ import annotations
 

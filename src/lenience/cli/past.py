@@ -78,7 +78,7 @@ def history_options(command: Command, models: Sequence[str] = MODELS, segment_re
             type=click.Choice(list(models)),
             default="own",
             show_default=True,
-            help="Where beliefs come from; see the documentation of segments.",
+            help="What to assume about a segment beyond its own outcomes; see the documentation of segments.",
         ),
         prior_option,
         click.option("--discount-rate", type=float, help="The yearly interest rate, with --arrivals."),

@@ -1,5 +1,4 @@
-"""Chapter 3, method and assumptions: the rule, where estimates come from, the economics, and what is taken for "
-"granted."""
+"""Chapter 3, method and assumptions: the rule, where estimates come from, the economics, and what is assumed."""
 
 from __future__ import annotations
 

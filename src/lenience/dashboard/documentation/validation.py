@@ -1,5 +1,4 @@
-"""Chapter 4, validation: what is proved, operating characteristics, back-test, calibration, and the audit of the "
-"log."""
+"""Chapter 4, validation: what is proved, operating characteristics, back-test, calibration, and the audit."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def _band(segment: SegmentStatus, path: Sequence[Step]) -> list[tuple[float, flo
 def _where(segment: SegmentStatus) -> str:
     """Describe where a segment stands."""
     belief = segment.belief
-    seen = f"{percent(belief.mean)} after {amount(round(belief.n, 1))} observations"
+    seen = f"{percent(belief.mean)} after {amount(round(belief.n, 1))} outcomes"
     if segment.offers is not None:
         return f"{seen}, {segment.next}"
     return f"{seen}, minimum rate {percent(segment.verdict.threshold)}: {segment.next}"

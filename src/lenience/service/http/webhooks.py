@@ -1,4 +1,4 @@
-"""/v1/webhooks and /v1/alerts: who is told when a condition begins and ends, and which conditions hold."""
+"""/v1/webhooks and /v1/alerts: who is notified when a condition begins and ends, and which conditions hold."""
 
 from __future__ import annotations
 

@@ -389,7 +389,7 @@ def test_totals_of_segments_add_up() -> None:
     assert "assumed to be alike" in cautions
     assert "6 rejected applicants had no chance" in cautions
     assert "1 outcome is pending" in cautions
-    assert "3 applicants were not accepted only because" in cautions
+    assert "3 applicants were turned away only because" in cautions
     assert "assumed to be alike" not in " ".join(summarise(assessed).cautions)
     assert summarise([assess_segment(unknown)]).total is None
     assert summarise([assess_segment(nothing)]).segments == []

@@ -88,15 +88,15 @@ class RejectedOutcomes(msgspec.Struct, frozen=True):
             f"Of 100 rejected, {of_hundred(total.interval)} would have succeeded. The break-even is "
             f"{100 * total.break_even:.0f}. "
         )
-        ends = total.profit_interval
+        ends, people = total.profit_interval, counted(total.rejected, "applicant")
         if ends.upper < 0:
-            text += f"Rejecting {total.rejected:,} saved {money.format_range(-ends.upper, -ends.lower)}{unit}."
+            text += f"Rejecting {people} saved {money.format_range(-ends.upper, -ends.lower)}{unit}."
         elif ends.lower > 0:
-            text += f"Rejecting {total.rejected:,} cost {money.format_range(ends.lower, ends.upper)}{unit}."
+            text += f"Rejecting {people} cost {money.format_range(ends.lower, ends.upper)}{unit}."
         else:
             text += (
-                f"It is not known whether rejecting {total.rejected:,} was right overall: accepting them would have "
-                f"earned between {money.format(ends.lower)} and {money.format(ends.upper)}{unit}."
+                f"It is not known whether rejecting {people} was right overall: accepting them would have earned "
+                f"between {money.format(ends.lower)} and {money.format(ends.upper)}{unit}."
             )
         if total.unknown:
             text += f" Nothing is known about {counted(total.unknown, 'other')}."
@@ -209,8 +209,8 @@ def rejected_outcomes(
     >>> repaid = np.where(accepted, rng.random(8000) < np.where(low, 0.6, 0.9), np.nan)
     >>> result = rejected_outcomes(accepted, repaid, 0.75, propensity=propensity, days=365)
     >>> print(result)
-    Of 100 rejected, 54 to 66 would have succeeded. The break-even is 75. Rejecting 3,741 saved 351 to 795 units of gain
-    + loss.
+    Of 100 rejected, 54 to 66 would have succeeded. The break-even is 75. Rejecting 3,741 applicants saved 351 to 795
+    units of gain + loss.
     To learn the same by random acceptance takes 199 acceptances, expected to cost 30.3 units of gain + loss: 3 years at
     2%, 13 months at 5%. Learning has cost 30.2 units of gain + loss so far, over 199 known outcomes.
     Intervals hold with probability 90%.
@@ -374,7 +374,7 @@ def _cautions(some: list[RejectedSegment], by_people: PeopleSample | None, alike
     if limited:
         verb = "was" if limited == 1 else "were"
         cautions.append(
-            f"{counted(limited, 'applicant')} {verb} not accepted only because a limit was reached. They are not "
+            f"{counted(limited, 'applicant')} {verb} turned away only because a limit was reached. These are not "
             "rejections for too low a success rate, and are not counted."
         )
     if by_people is not None and by_people.accepted:

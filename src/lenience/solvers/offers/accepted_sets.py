@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lenience.core.compiled import compiled
 
-FACTS = 12  # of a set of accepted menus
+FACTS = 13  # of a set of accepted menus
 
 
 @compiled
@@ -114,6 +114,20 @@ def chords(
 
 
 @compiled
+def verge(facts: NDArray[np.float64], least: float, most: float) -> float:
+    """Return what the rounding of I and of losses can put on the wrong side, in units of that rounding.
+
+    It is the share of the accepted menus times the largest term ``least`` of their losses, and the share of the others
+    times the terms of I and of their smallest loss ``most``.
+    """
+    share = facts[0]
+    total = share * max(least, 0.0)
+    if most < math.inf:
+        total += max(1.0 - share, 0.0) * (most + facts[5] * (facts[1] + facts[2]))
+    return float(total)
+
+
+@compiled
 def describe_set(
     p: float,
     h: float,
@@ -130,8 +144,8 @@ def describe_set(
     """Write what a set of accepted menus means around the mean p, which is below the break ``next_break``.
 
     The ``FACTS``: its share d; its expected loss Z = z0 − z1 p̂ as z0 and z1; the factors of R and of Z in X, and that
-    of R + Z in I; the largest loss that is accepted as l0 − l1 p̂, and the smallest that is not as u0 − u1 p̂; and from
-    which to which mean these are the largest and the smallest.
+    of R + Z in I; the largest loss that is accepted as l0 − l1 p̂, and the smallest that is not as u0 − u1 p̂; from which
+    to which mean these are the largest and the smallest; and what is on the :func:`verge`.
     """
     d = 0.0
     z0 = 0.0
@@ -186,6 +200,7 @@ def describe_set(
     facts[line, 9] = 0.0 if other < 0 else amount[choice[other]]
     facts[line, 10] = low
     facts[line, 11] = high
+    facts[line, 12] = verge(facts[line], facts[line, 6], facts[line, 8])
 
 
 @compiled

@@ -63,6 +63,7 @@ from lenience.solvers.offers.accepted_sets import (
     describe_set,
     is_undecided,
     keep_sets,
+    verge,
 )
 from lenience.solvers.offers.learning_gain import decay_rates, free_label_gain
 from lenience.solvers.offers.posterior_means import write_means
@@ -275,10 +276,14 @@ def solve_offer_band(
             kink_low[j] += slope[i] * max(extra * less - kink_margin, 0.0)
             kink_high[j] += slope[i] * (max(extra, 0.0) * more + kink_margin)
             # Rounding may have put the kink beside its state. What it adds there is then below the margin.
-            for step in range(1, reach + 1):
-                if j - step >= begin and (s + x_next[j - step + 1]) * inverse_next >= kink[i] - kink_margin:
+            if j > begin and below >= kink[i] - kink_margin:
+                kink_high[j - 1] += slope[i] * kink_margin
+            if j < end and above <= kink[i] + kink_margin:
+                kink_high[j + 1] += slope[i] * kink_margin
+            for step in range(2, reach + 1):
+                if j >= begin + step:
                     kink_high[j - step] += slope[i] * kink_margin
-                if j + step <= end and (s + x_next[j + step]) * inverse_next <= kink[i] + kink_margin:
+                if j + step <= end:
                     kink_high[j + step] += slope[i] * kink_margin
         for i in range(breaks.size):
             j = min(max(break_at[i], begin), end)
@@ -364,13 +369,12 @@ def solve_offer_band(
             l1 = facts[line, 7]
             u0 = facts[line, 8]
             u1 = facts[line, 9]
+            wrong = facts[line, 12]
             q = (s + x[until]) * inverse
             if q > facts[line, 11]:
                 l0, l1, u0, u1 = chords(p, q, amount, cost, choice, sets, line)
-            # Rounding may put menus that are nearly on the verge on its wrong side: this many, by this much at most.
-            margin = loss_margin + slight * facts[line, 0] * max(l0, 0.0)
-            if u0 < np.inf:
-                margin += slight * (1.0 - facts[line, 0]) * (u0 + label_factor * (z0 + z1))
+                wrong = verge(facts[line], l0, u0)
+            margin = loss_margin + slight * wrong
             if until - j < SHORT:
                 # At state j itself R is known and the set is consistent.
                 i = j

@@ -10,6 +10,7 @@ import click
 from lenience.cli.options import FILE, bold, console, json_option, print_json, table
 from lenience.cli.progress import announcing
 from lenience.core.formatting import counted, even_percent, percent
+from lenience.core.money import Money
 from lenience.core.offers import Offers
 
 if TYPE_CHECKING:
@@ -101,10 +102,22 @@ def _check_features(file: str, specification: PolicySpecification, as_json: bool
         rule.reference, None if rule.objective.offers is None else _middle(rule.objective.offers)
     )
     accepted = math.fsum(decision.accepted for decision in decisions) / max(len(decisions), 1)
+    offers = rule.objective.offers
+    profit = None
+    if offers is not None and len(offers.amount) == 1:  # otherwise the middle offer does not stand for all in money
+        stake, cost = offers.amount[0], offers.cost[0]
+        profit = stake * math.fsum(one.mean - cost for one in decisions if one.accepted) / max(len(decisions), 1)
     names = [column.name for column in rule.columns]
     if as_json:
         print_json(
-            {"name": specification.name, "labels": rule.labels, "features": names, "accepted_at_start": accepted}
+            {
+                "name": specification.name,
+                "labels": rule.labels,
+                "features": names,
+                "accepted_at_start": accepted,
+                "profit_per_applicant": profit,
+                "currency": "" if offers is None else offers.currency,
+            }
         )
         return
     out = console()
@@ -113,6 +126,10 @@ def _check_features(file: str, specification: PolicySpecification, as_json: bool
         f" decides by {', '.join(names)}; {counted(rule.labels, 'outcome')} learnt.", sep="",
     )  # fmt: skip
     out.print(f"Of 100 applicants like those in the file, about {100 * accepted:.0f} are accepted now.")
+    if profit is not None:
+        assert offers is not None
+        money = Money(unit=1, currency=offers.currency).format(100 * profit)
+        out.print(f"The expected profit on these 100 is {money}. What the policy learns from them adds to it later.")
     out.print("Next: lenience serve --policy", file)
 
 

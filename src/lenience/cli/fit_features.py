@@ -29,6 +29,7 @@ UNUSED = {
 
 def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: Any) -> None:
     """Fit the policy, write it if asked to, and print what it learnt."""
+    from lenience.cli.policy_file import in_money, write_policy_file
     from lenience.history.feature_fit import fit_features
 
     for name, option in UNUSED.items():
@@ -58,12 +59,15 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
     problem, late = problems_of(
         cost, options["discount"], options["arrivals"], options["discount_rate"], options["label_delay"]
     )
+    objective = with_rates(problem, options["arrivals"], options["discount_rate"]) if late is None else late
+    if economics is None:
+        objective = in_money(objective, money)
     with announcing("Fitting the model"):
         fitted = fit_features(
             options["source"],
             options["outcome_column"],
             accepted,
-            with_rates(problem, options["arrivals"], options["discount_rate"]) if late is None else late,
+            objective,
             model,
             options["feature_columns"],
             (*options["segment_columns"], *options["category_columns"]),
@@ -93,7 +97,6 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
         past = fitted.monitored
         monitored = monitor_rows(past.attributes, past.bands, past.accepted.tolist(), past.outcomes.tolist())
     if output is not None:
-        from lenience.cli.policy_file import write_policy_file
         from lenience.client.feature_policies import feature_policy_body
 
         settings = msgspec.structs.replace(settings, protected=protected, monitored=options["monitor"])

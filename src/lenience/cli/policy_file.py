@@ -25,12 +25,7 @@ def write_specification(past: PastOptions, path: str, settings: PolicySettings, 
     """Write the policy of past decisions as the service takes it."""
     if past.segments is None or past.objective is None:
         raise InputError.because("needs --cost, or --gain and --loss", "--output", value=path, code="missing")
-    objective: Any = past.objective
-    # With late outcomes one break-even is solved exactly and offers are not, so it stays one break-even.
-    if objective.offers is None and money.unit is not None and money.currency and not objective.label_delay:
-        objective = objective.with_offers(
-            one_offer(money.unit * (1 - objective.cost), money.unit * objective.cost, money.currency)
-        )
+    objective = in_money(past.objective, money)
     shares = {cell.name: cell.share for cell in past.segments.cells}
     own = past.history.offers() if past.history.has_offers else {}
     origin = fitted_origin(past.history.origin, past.fitted.model, past.objective)
@@ -38,6 +33,16 @@ def write_specification(past: PastOptions, path: str, settings: PolicySettings, 
         settings, objective, past.fitted.shrinkage, shares, past.groups, own, past.history.cells, origin
     )
     write_policy_file(made, path)
+
+
+def in_money(objective: Any, money: Money) -> Any:
+    """Return the objective with its one gain and loss as an offer, if the user gave them with a currency."""
+    # With late outcomes one break-even is solved exactly and offers are not, so it stays one break-even.
+    if objective.offers is not None or money.unit is None or not money.currency or objective.label_delay:
+        return objective
+    return objective.with_offers(
+        one_offer(money.unit * (1 - objective.cost), money.unit * objective.cost, money.currency)
+    )
 
 
 def write_policy_file(made: dict[str, Any], path: str) -> None:

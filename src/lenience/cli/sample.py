@@ -14,7 +14,9 @@ from lenience.data.sample import sample_loans
 NEXT = """lenience report {file} --segment grade --accepted approved --outcome status --time decided \\
   --outcome-time closed --maturing --pending Current --pending Late --amount amount --rate rate --term term \\
   --loss-given-default 0.6 --currency $ --arrivals last-year --discount-rate 0.1 --output report.html
-lenience fit, with the same options and --output policy.json
+lenience fit {file} --segment grade --accepted approved --outcome status --time decided \\
+  --outcome-time closed --maturing --pending Current --pending Late --amount amount --rate rate --term term \\
+  --loss-given-default 0.6 --currency $ --arrivals last-year --discount-rate 0.1 --output policy.json
 lenience check policy.json
 lenience serve --policy policy.json"""
 

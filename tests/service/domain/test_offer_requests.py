@@ -9,6 +9,7 @@ import pytest
 
 from lenience import Offer
 from lenience.service.commands.decide import DecisionRequest
+from lenience.service.domain.offer_requests import OfferRequest, missing_terms_warnings
 from lenience.service.domain.problems import BadRequest
 from lenience.service.http.bodies import decoded
 
@@ -67,3 +68,14 @@ def test_several_offers() -> None:
         with pytest.raises(BadRequest) as caught:
             decoded(json.dumps(wrong).encode(), DecisionRequest)
         assert caught.value.field == field, wrong
+
+
+def test_terms_that_the_policy_was_fitted_with_are_missed() -> None:
+    loan = OfferRequest(amount=5000, rate=0.12, term=3, funding_rate=0.02)
+    economics = {"loss_given_default": "0.6", "funding_rate": "cost_of_funds", "currency": "$"}
+    (warning,) = missing_terms_warnings([loan], economics)
+    assert "offer.loss_given_default" in warning
+    assert "0.6" in warning
+    assert len(missing_terms_warnings([OfferRequest(amount=5000, rate=0.12, term=3)], economics)) == 2
+    assert missing_terms_warnings([loan], {"currency": "$"}) == []
+    assert missing_terms_warnings([OfferRequest(amount=1000, cost=0.8)], economics) == []

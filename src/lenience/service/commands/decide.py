@@ -27,7 +27,7 @@ from lenience.service.domain.events import Decided, Rank, Shadow
 from lenience.service.domain.feature_cells import strip_values, unknown_value_warnings
 from lenience.service.domain.identity import new_id_and_salt
 from lenience.service.domain.monitored import MonitoredAttributes, strip_attributes
-from lenience.service.domain.offer_requests import OfferRequest
+from lenience.service.domain.offer_requests import LOAN_ONLY, OfferRequest, missing_terms_warnings
 from lenience.service.domain.overall import UseChange
 from lenience.service.domain.problems import BadRequest
 from lenience.service.domain.receipts import CommandAnswer, Sender, WriteCounts, encoder, make_receipt
@@ -138,6 +138,7 @@ class Decide:
         """Return the chain of each request, or raise BadRequest."""
         if self._located is None or self._located[0] is not record:
             self._tidy(record)
+            self._note_missing_terms(record)
             segments = [record.segment(request.segment, request.features) for request in self.requests]
             self._choices = [
                 record.choices(segment, request.choices)
@@ -213,6 +214,16 @@ class Decide:
                 unknown = unknown_value_warnings(features, tidy)
                 if unknown:
                     self._warnings[i] = unknown
+
+    def _note_missing_terms(self, record: PolicyRecord) -> None:
+        """Note terms of loans that the version was fitted with and that a request leaves out."""
+        origin = record.ruling().specification.origin
+        if not origin or not any(name in origin.economics for name in LOAN_ONLY):
+            return
+        for i, request in enumerate(self.requests):
+            offers = [request.offer] if request.offer else request.offers or []
+            if missing := missing_terms_warnings(offers, origin.economics):
+                self._warnings[i] = [*self._warnings.get(i, []), *missing]
 
     def run(self, ledger: Ledger) -> CommandAnswer:
         """Decide in order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import msgspec
@@ -16,6 +17,8 @@ LEAST = 1e-9
 Amount = Annotated[float, Meta(ge=LEAST, le=limits.AMOUNT)]
 FORMS: tuple[tuple[str, ...], ...] = (("amount", "cost"), ("gain", "loss"), ("amount", "rate", "term"))
 LOAN_ONLY = ("loss_given_default", "funding_rate")
+# What the service assumes if a request leaves these terms of a loan out.
+LEFT_OUT = {"loss_given_default": "a default loses all of the amount", "funding_rate": "funding costs nothing"}
 ALLOWED = "amount and cost, or gain and loss, or amount, rate and term (with loss_given_default and funding_rate)"
 
 
@@ -78,3 +81,28 @@ class OfferRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
         assert self.term is not None
         lost = 1.0 if self.loss_given_default is None else self.loss_given_default
         return Offer.from_loan(self.amount, self.rate, self.term, lost, self.funding_rate or 0.0)
+
+
+def missing_terms_warnings(offers: Iterable[OfferRequest], economics: Mapping[str, str]) -> list[str]:
+    """Return a warning for each term of a loan that the policy was fitted with and that a request leaves out.
+
+    Parameters
+    ----------
+    offers
+        The offers of the request.
+    economics
+        How gain and loss of the past loans were computed, from the origin of the version.
+
+    Examples
+    --------
+    >>> missing_terms_warnings([OfferRequest(amount=5000, rate=0.12, term=3)], {"loss_given_default": "0.6"})
+    ['offer.loss_given_default is missing, so a default loses all of the amount; the policy was fitted with 0.6']
+    >>> missing_terms_warnings([OfferRequest(gain=200, loss=800)], {"loss_given_default": "0.6"})
+    []
+    """
+    loans = [offer for offer in offers if offer.rate is not None]
+    return [
+        f"offer.{name} is missing, so {meaning}; the policy was fitted with {economics[name]}"
+        for name, meaning in LEFT_OUT.items()
+        if name in economics and any(getattr(loan, name) is None for loan in loans)
+    ]

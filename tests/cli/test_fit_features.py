@@ -55,6 +55,23 @@ def fitted(run: Run, source: str, *options: str) -> dict[str, Any]:
     return answer
 
 
+def test_one_gain_and_loss_make_a_policy_in_money(run: Run, loans: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "money.json")
+    given = ("--model", "logistic", "--feature", "income", "--gain", "10", "--loss", "40", "--currency", "$")
+    code, out, err = run(
+        "fit", loans, *given, "--accepted", "approved", "--outcome", "repaid", "--discount", "0.9", "--output", path
+    )
+    assert code == 0, err
+    assert "--feature-range income=" in out
+    assert json.loads(Path(path).read_text())["objective"]["offers"]["currency"] == "$"
+    checked = json.loads(run("check", path, "--json")[1])
+    rule = FeaturePolicy.load(path).to_rule()
+    decided = rule.decide_many(rule.reference)
+    profits = [one.mean * 10 - (1 - one.mean) * 40 if one.accepted else 0 for one in decided]
+    assert checked["profit_per_applicant"] == pytest.approx(sum(profits) / len(profits))
+    assert checked["currency"] == "$"
+
+
 def test_a_logistic_policy_is_fitted_and_written(run: Run, loans: str, tmp_path: Path) -> None:
     path = tmp_path / "policy.json"
     answer = fitted(run, loans, "--model", "logistic", "--category", "branch", "--output", str(path))

@@ -133,6 +133,13 @@ def fit_by_features(as_json: bool, cost: float | None, money: Money, **options: 
     out.print(grid)
     out.print("Expected and observed success of the outcomes that the model learnt from.")
     out.print(f"Of applicants like these, {percent(fitted.accepted_now)} would be accepted now.")
+    numbers = [one for one in rule.columns if one.type == "number"]
+    unlimited = [one.name for one in numbers if one.minimum is None and one.maximum is None]
+    if unlimited:
+        out.print(
+            f"Without a range, the service takes any number for {', '.join(unlimited)}. "
+            f"To reject typing errors, add e.g. --feature-range {unlimited[0]}=LOWEST:HIGHEST."
+        )
     if output is None:
         out.print("Add --output policy.json to write the policy to a file.")
     else:

@@ -404,3 +404,78 @@ def test_what_people_accepted_is_counted_apart() -> None:
     (only,) = result.segments
     assert (only.rejected, only.outcomes, only.successes, only.pending) == (1, 1, 0, 0)
     assert any("2 applicants against the policy. 1 of 1 succeeded." in text for text in result.cautions)
+
+
+def test_what_a_log_says_about_each_segment_is_a_slow_count() -> None:
+    rng = np.random.default_rng(4)
+    rows, size = [], 120
+    for _ in range(size):
+        chance = float(rng.choice([0.0, 0.2, 0.5, 1.0]))
+        person = bool(rng.random() < 0.1)
+        accepted = bool(rng.random() < chance) or (person and chance == 0.0)
+        outcome = float(rng.choice([0.0, 1.0, np.nan]))
+        limit = bool(rng.random() < 0.1)
+        rows.append(
+            (accepted, outcome, chance, "ab"[int(rng.random() < 0.5)], 100 * float(rng.random()), person, limit)
+        )
+    accepted, outcomes, chances, names, amounts, people, limits = (list(column) for column in zip(*rows, strict=True))
+    costs = np.linspace(0.5, 0.9, size)
+    for alike in (False, True):
+        result = rejected_outcomes(accepted, outcomes, propensity=chances, segments=names, offers=(amounts, costs),
+                                   by_people=people, at_a_limit=limits, alike=alike, days=30)  # fmt: skip
+        for one in result.segments:
+            own = [(*row, cost) for row, cost in zip(rows, costs, strict=True) if row[3] == one.segment and not row[5]]
+            shut = [row for row in own if not row[0] and not row[6]]
+            told = [row for row in shut if alike or row[2] > 0]
+            drawn = [row for row in own if row[0] and row[2] < 1]
+            taken = [row for row in own if row[0]] if alike else drawn
+            known = [row for row in drawn if row[1] == row[1]]
+            assert (one.rejected, one.not_covered) == (len(told), len(shut) - len(told))
+            assert one.amount == pytest.approx(sum(row[4] for row in told))
+            assert one.break_even == pytest.approx(sum(row[4] * row[7] for row in told) / sum(row[4] for row in told))
+            assert one.successes == sum(row[1] == 1 for row in taken)
+            assert one.outcomes == sum(row[1] == row[1] for row in taken)
+            assert one.pending == len(taken) - one.outcomes
+            assert one.at_a_limit == sum(not row[0] and row[6] for row in own)
+            assert (one.to_learn, one.to_learn_outcomes) == (len(drawn), len(known))
+            assert one.to_learn_profit == pytest.approx(sum(row[4] * (row[1] - row[7]) for row in known))
+            weights = [(1 - row[2]) / row[2] for row in known]
+            share = sum(w * row[1] for w, row in zip(weights, known, strict=True)) / sum(weights)
+            assert one.basis == ("outcomes" if alike else "random")
+            if alike:
+                assert one.rate == pytest.approx((1 + one.successes) / (2 + one.outcomes))
+                assert one.check is not None
+                assert one.check.rate == pytest.approx(share)
+                assert (one.check.accepted, one.check.outcomes) == (len(drawn), len(known))
+            else:
+                assert one.rate == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("accepted", {"accepted": [], "outcomes": []}),
+        ("accepted", {"accepted": [0.5, 0]}),
+        ("outcomes", {"outcomes": [1]}),
+        ("expected", {"evidence": [1.0, 1.0]}),
+        ("expected", {"expected": [0.5, 1.5], "evidence": [1.0, 1.0]}),
+        ("evidence", {"expected": [0.5, 0.5], "evidence": [1.0, -1.0]}),
+        ("by_people", {"by_people": [2, 0]}),
+        ("at_a_limit", {"at_a_limit": [0, 0.5]}),
+        ("at_a_limit", {"at_a_limit": [0]}),
+    ],
+)
+def test_invalid_columns_are_named(field: str, changes: dict[str, object]) -> None:
+    given = {"accepted": [1, 0], "outcomes": [1, None], "cost": COST, "propensity": [0.5, 0.5], **changes}
+    with pytest.raises(InputError) as caught:
+        rejected_outcomes(**given)  # type: ignore[arg-type]
+    assert caught.value.fields == (field,)
+
+
+def test_columns_may_have_the_ends_of_their_ranges() -> None:
+    result = rejected_outcomes(
+        [1, 0, 1], [1, None, 0], COST, propensity=[1.0, 0.0, 0.0], by_people=[0, 0, 1],
+        expected=[0.0, 1.0, 0.5], evidence=[0.0, 0.0, 9.0], at_a_limit=[0, 0, 1],
+    )  # fmt: skip
+    assert (result.segments[0].rejected, result.segments[0].basis, result.segments[0].outcomes) == (1, "model", 1)
+    assert rejected_outcomes([0], [None], COST, alike=True).segments[0].rejected == 1

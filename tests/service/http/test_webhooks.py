@@ -16,20 +16,20 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import select, text, update
+from sqlalchemy import insert, select, text, update
 
 from apart import awaited
 from engines import Engine
 from lenience.core.errors import InputError
 from lenience.dashboard.app import create_app
-from lenience.service.domain import webhook_messages
+from lenience.service.domain import alerts, webhook_messages
 from lenience.service.domain.clock import DAY, GuardedClock, now
 from lenience.service.domain.webhook_addresses import check_address
 from lenience.service.http import service as running
 from lenience.service.http.metrics import Metrics
 from lenience.service.http.service import Service
 from lenience.service.queries.audit import audit
-from lenience.service.storage import alert_states, schema
+from lenience.service.storage import alert_states, schema, webhook_outbox
 from serving import sqlite_file
 
 Json = dict[str, Any]
@@ -308,3 +308,91 @@ def test_a_private_address_is_a_bad_request(tmp_path: Path) -> None:
     status, problem = ask(app, "POST", "/v1/webhooks", {"url": "https://example.org", "kinds": ["weather"]})
     assert (status, problem["field"], "outcomes_overdue" in problem["allowed"]) == (400, "kinds[0]", True)
     awaited(app.app.state.service.stop())
+
+
+def test_when_messages_are_due_and_when_they_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, hooks, errors = schema.webhook_delivery, schema.webhook, ["refused", "refused"]
+    sent: list[str] = []
+
+    def send(message: webhook_outbox.Message, *_: object) -> str | None:
+        sent.append(message.body)
+        return errors.pop() if errors and message.body == "first" else None
+
+    monkeypatch.setattr(webhook_outbox, "_send", send)
+    with service_on(sqlite_file(tmp_path)) as service:
+
+        def rows() -> list[Any]:
+            with service.store.read() as connection:
+                return list(connection.execute(select(table).order_by(table.c.body)).all())
+
+        with service.store.write() as connection:
+            for hook in ("a" * 12, "b" * 12):
+                values = {"id": hook, "url": f"https://{hook}.org/", "kinds": "drift", "created_at": 0}
+                connection.execute(insert(hooks).values({name: values[name] for name in values if name in hooks.c}))
+            alert_states.enqueue_message(connection, "a" * 12, "first", 1_000)
+            alert_states.enqueue_message(connection, "b" * 12, "second", 2_000)
+        assert [(row.attempts, row.next_at) for row in rows()] == [(0, 1_000), (0, 2_000)]
+        assert webhook_outbox.send_due(service.store, lambda: 999) == 0
+        assert webhook_outbox.send_due(service.store, lambda: 1_000) == 1
+        first, second = rows()
+        assert (first.attempts, first.error, first.delivered_at, second.attempts) == (1, "refused", None, 0)
+        wait = webhook_messages.wait_before(1, first.id)
+        assert wait is not None
+        assert first.next_at == 1_000 + int(wait * 1_000_000)
+        assert [one.body for one in webhook_outbox._claim(service.store, 3_000)] == ["second"]
+        assert webhook_outbox._claim(service.store, 3_000 + 59_999_999) != []  # the first one, which is due again
+        assert [one.body for one in webhook_outbox._claim(service.store, 3_000 + 60_000_000)] == ["second"]
+        late = 10 * 60_000_000
+        assert webhook_outbox.send_due(service.store, lambda: late) == 2
+        assert webhook_outbox.send_due(service.store, lambda: 2 * late) == 1
+        assert [row.attempts for row in rows()] == [3, 1]
+        assert [row.error for row in rows()] == [None, None]
+        assert [row.delivered_at for row in rows()] == [2 * late, late]
+        assert (
+            sorted(sent) == ["first", "first", "first", "second"]
+            or sorted(sent) == ["first", "second"] + ["second"] * 2
+        )
+        alert_states.forget_delivered(service.store, 1_000 + 30 * DAY)
+        assert len(rows()) == 2
+        alert_states.forget_delivered(service.store, 1_001 + 30 * DAY)
+        assert [row.body for row in rows()] == ["second"]
+
+
+def test_readings_change_their_own_alerts_and_reach_the_webhooks_of_their_kind(tmp_path: Path) -> None:
+    def reading(kind: Any, policy: str, subject: str, level: Any = "on") -> alerts.Reading:
+        return alerts.Reading(kind, policy, subject, level, 1.0, "So it is.")
+
+    table, hooks = schema.webhook_delivery, schema.webhook
+    with service_on(sqlite_file(tmp_path)) as service:
+        with service.store.write() as connection:
+            values = {"id": "a" * 12, "url": "https://a.org/", "kinds": "drift", "created_at": 0}
+            connection.execute(insert(hooks).values({name: values[name] for name in values if name in hooks.c}))
+            assert alert_states.read_readings(connection) == []
+        assert alert_states.begin_check(service.store, 0, 60)
+        given = [reading("drift", "cards", "a"), reading("drift", "loans", "a"), reading("calibration", "cards", "a")]
+        given.append(reading("drift", "cards", "b"))
+        assert len(alert_states.apply_readings(service.store, given, 7)) == 4
+        off = [reading("drift", "cards", "a", "off"), *given[1:]]
+        (ended,) = alert_states.apply_readings(service.store, off, 9)
+        assert (ended.key, ended.began) == (given[0].key, False)
+        with service.store.read() as connection:
+            left = {(one.kind, one.policy, one.subject) for one in alert_states.read_alerts(connection)}
+            assert left == {("drift", "loans", "a"), ("calibration", "cards", "a"), ("drift", "cards", "b")}
+            assert {
+                (one.policy, one.level) for one in alert_states.read_readings(connection) if one.subject == "b"
+            } == {("cards", "on")}
+            bodies = [json.loads(body) for body in connection.execute(select(table.c.body)).scalars()]
+        assert sorted(one["type"] for one in bodies) == ["drift.began"] * 3 + ["drift.ended"]
+        assert alert_states.apply_readings(service.store, off, 10) == []
+
+
+def test_each_webhook_has_an_outbox_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alert_states, "MOST_WAITING", 2)
+    table = schema.webhook_delivery
+    with service_on(sqlite_file(tmp_path)) as service, service.store.write() as connection:
+        for i, hook in enumerate(("a", "a", "b", "a")):
+            alert_states.enqueue_message(connection, hook * 12, str(i), i)
+        assert sorted(connection.execute(select(table.c.body)).scalars()) == ["1", "2", "3"]
+        connection.execute(update(table).values(next_at=None))  # delivered ones do not count
+        alert_states.enqueue_message(connection, "a" * 12, "4", 4)
+        assert len(connection.execute(select(table.c.body)).all()) == 4

@@ -190,7 +190,12 @@ TARGETS = (
         EFFORT,
     ),
     Target(SOLVERS + "offers/band.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
-    Target(SOLVERS + "offers/accepted_sets.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
+    Target(
+        SOLVERS + "offers/accepted_sets.py",
+        (OFFERS,),
+        ("tests/solvers/test_accepted_sets.py", OFFER_KERNELS),
+        skipped=OFFER_EFFORT,
+    ),
     Target(SOLVERS + "offers/learning_gain.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/posterior_means.py", (OFFERS,), (OFFER_KERNELS,), skipped=OFFER_EFFORT),
     Target(SOLVERS + "offers/solve.py", (OFFERS, OFFER_POLICIES), (OFFER_KERNELS,), skipped=OFFER_EFFORT),

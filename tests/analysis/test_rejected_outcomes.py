@@ -418,10 +418,10 @@ def test_what_a_log_says_about_each_segment_is_a_slow_count() -> None:
         rows.append(
             (accepted, outcome, chance, "ab"[int(rng.random() < 0.5)], 100 * float(rng.random()), person, limit)
         )
-    accepted, outcomes, chances, names, amounts, people, limits = (list(column) for column in zip(*rows, strict=True))
+    decided, outcomes, chances, names, amounts, people, limits = (list(column) for column in zip(*rows, strict=True))
     costs = np.linspace(0.5, 0.9, size)
     for alike in (False, True):
-        result = rejected_outcomes(accepted, outcomes, propensity=chances, segments=names, offers=(amounts, costs),
+        result = rejected_outcomes(decided, outcomes, propensity=chances, segments=names, offers=(amounts, costs),
                                    by_people=people, at_a_limit=limits, alike=alike, days=30)  # fmt: skip
         for one in result.segments:
             own = [(*row, cost) for row, cost in zip(rows, costs, strict=True) if row[3] == one.segment and not row[5]]

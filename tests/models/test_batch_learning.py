@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from lenience import Discounted, FeaturePolicy
 from lenience.models import batch_learning
-from lenience.models.batch_learning import grouped, learn_batch
+from lenience.models.batch_learning import _update_sites, grouped, learn_batch
 from lenience.models.bayesian_logistic import BayesianLogistic
 from lenience.models.bootstrap import Bootstrap
 from lenience.models.cells import Cells
@@ -174,3 +174,13 @@ def test_single_labels_continue_from_the_history() -> None:
     assert higher[0] > mean[0]
     assert later[0] > n[0]
     assert model.labels_ == 210
+
+
+def test_rows_of_almost_zeros_teach_nothing() -> None:
+    y, weight, centre, m = (np.array([value, value]) for value in (1.0, 2.0, 0.3, 0.0))
+    precision, pull, evidence = np.zeros(2), np.zeros(2), np.zeros(2)
+    _update_sites(y, weight, centre, m, np.array([1e-15, 0.5]), 1.0, precision, pull, evidence)
+    assert (precision[0], pull[0]) == (0.0, 0.0)
+    assert evidence[0] == pytest.approx(-2 * np.log1p(np.exp(-0.3)))
+    assert precision[1] > 0.1
+    assert pull[1] > 0.1

@@ -119,7 +119,9 @@ def read_earnings(connection: Connection, policies: Sequence[PolicyStatus], at: 
         currency = policy.money.currency if policy.has_offers else None
         sums = by_currency.setdefault(currency, {name: Earned() for name in periods})
         for name in periods:
-            number, successes, amounts, money = (getattr(row, f"{name}_{part}") or 0 for part in PARTS)
+            # PostgreSQL returns sums of whole numbers as Decimal.
+            number, successes, amounts = (int(getattr(row, f"{name}_{part}") or 0) for part in PARTS[:3])
+            money = float(getattr(row, f"{name}_{PARTS[3]}") or 0)
             if policy.has_offers:
                 earned = Earned(money, amounts, successes)
             else:
@@ -128,18 +130,19 @@ def read_earnings(connection: Connection, policies: Sequence[PolicyStatus], at: 
             by_policy[policy.name][name].add(earned)
             sums[name].add(earned)
         arrived[row.chain_id] = (
-            row.yesterday_number + row.today_number,
-            row.yesterday_successes + row.today_successes,
+            int(row.yesterday_number + row.today_number),
+            int(row.yesterday_successes + row.today_successes),
         )
     yesterday, today = Decided(), Decided()
     came: dict[int, tuple[int, int]] = {}
     start = periods["yesterday"].first
     for row in connection.execute(_decisions(list(chains), start)):
         into = today if row.day > start else yesterday
-        into.decisions += row.number
-        into.accepted += row.accepted
+        number, accepted = int(row.number), int(row.accepted)
+        into.decisions += number
+        into.accepted += accepted
         before = came.get(row.chain_id, (0, 0))
-        came[row.chain_id] = before[0] + row.number, before[1] + row.accepted
+        came[row.chain_id] = before[0] + number, before[1] + accepted
     changes = {
         chain: ChainChange(*came.get(chain, (0, 0)), *arrived.get(chain, (0, 0))) for chain in {**came, **arrived}
     }

@@ -25,7 +25,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "serve": "Serve decisions over HTTP, durable and auditable.",
     },
     "Decide": {
-        "check": "Say what the policy in a file will do, and whom it will not start.",
+        "check": "Say what the policy in a file will do, and which segments it will not start.",
         "solve": "Compute the optimal acceptance policy, with a proof.",
         "offers": "Decide offers of different amounts, or choose what to offer.",
         "rank": "Choose whom to accept from a batch, with a limited capacity.",

@@ -1,4 +1,4 @@
-"""lenience check: what the policy in a file will do at the start, and whom it will not start."""
+"""lenience check: what the policy in a file will do at the start, and which segments it will not start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 50
 
 
-@click.command(short_help="Say what the policy in a file will do, and whom it will not start.")
+@click.command(short_help="Say what the policy in a file will do, and which segments it will not start.")
 @click.argument("file", type=FILE)
 @json_option
 def check(file: str, as_json: bool) -> None:

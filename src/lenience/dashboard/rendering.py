@@ -14,7 +14,7 @@ from litestar import Request, Response
 
 from lenience.__about__ import __version__
 from lenience.core import formatting as words
-from lenience.core.formatting import amount, duration, percent
+from lenience.core.formatting import amount, duration, even_percent, percent
 from lenience.core.protected_attributes import describe_consent as words_for_consent
 from lenience.dashboard.session import cookie_of, visitor_of
 
@@ -98,6 +98,7 @@ def environment() -> Environment:
     )
     templates.filters.update(
         percent=percent,
+        even_percent=even_percent,
         amount=amount,
         duration=duration,
         count=count,

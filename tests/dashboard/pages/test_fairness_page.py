@@ -200,7 +200,7 @@ def test_the_page_from_nothing_to_a_comparison(served: Served) -> None:
         assert SCRIPT not in page
         assert "b &lt;script&gt;" in page
         row = re.search(
-            r'<th scope="row"><span class="name">a</span></th><td class="number">4</td>\s*<td class="number">100%',
+            r'<th scope="row"><span class="name">a</span></th><td class="number">4</td>\s*<td class="number">100\.0%',
             page,
         )
         assert row

@@ -92,6 +92,8 @@ def test_a_set_and_its_facts(seed: int) -> None:
         assert l0 - l1 * mean == pytest.approx(max([-1.0, *losses[inside]]))
         if not inside.all():
             assert u0 - u1 * mean == pytest.approx(losses[~inside].min())
+        else:
+            assert (u0, u1) == (math.inf, 0.0)
     assert chords(p, p, amount, cost, choice, sets, 1)[1::2] == (0.0, 0.0)
     for below, above in ((label * 0.8, label * 1.2), (0.0, 0.0), (0.1, 0.1), (0.0, 10.0)):
         undecided = any(g + below <= 0 < g + above for g in gain)
@@ -108,3 +110,36 @@ def test_kept_sets_follow_the_empty_one() -> None:
     for new, old in ((0, 0), (1, 5), (2, 2), (3, 7), (4, 4)):
         assert (sets[new] == before[0][old]).all()
         assert (facts[new] == before[1][old]).all()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_means_for_which_the_facts_hold(seed: int) -> None:
+    """Between two breaks, the facts have the largest accepted and the smallest rejected loss, and no further."""
+    chance = Random(seed)
+    menus = chance.randint(2, 5)
+    amount, cost = (np.array([chance.uniform(*ends) for _ in range(menus)]) for ends in ((0.2, 3.0), (0.3, 0.9)))
+    share, p, breaks = np.full(menus, 1 / menus), chance.uniform(0.1, 0.95), np.sort(cost)
+    inside = (cost <= p) | np.array([chance.random() < 0.5 for _ in range(menus)])
+    sets, facts = np.array([inside]), np.zeros((1, accepted_sets.FACTS))
+    place = int(np.searchsorted(breaks, p))
+    describe_set(p, 3.0, breaks, place, amount, cost, share, np.arange(menus), sets, facts, 0)
+    d, terms = float(share[inside].sum()), facts[0, 1] + facts[0, 2]
+    verge = d * max(facts[0, 6], 0.0)
+    if not inside.all():
+        verge += (1 - d) * (facts[0, 8] + 3.0 / (1 + 3.0 * d) * terms)
+    assert facts[0, 12] == pytest.approx(verge, abs=1e-12)
+    bottom = breaks[place - 1] if place else -1.0
+    top = breaks[place] if place < menus else 2.0
+    low, high = facts[0, 10:12]
+    assert bottom <= low <= p <= high <= top
+
+    def holds(mean: float) -> bool:
+        losses, losing = amount * (cost - mean), inside & (cost > p)
+        most = losses[losing].max() if losing.any() else facts[0, 6] - facts[0, 7] * mean
+        least = losses[~inside].min() if not inside.all() else facts[0, 8] - facts[0, 9] * mean
+        given = [facts[0, 6] - facts[0, 7] * mean, facts[0, 8] - facts[0, 9] * mean]
+        return given == pytest.approx([most, least], abs=1e-9)
+
+    assert all(holds(mean) for mean in np.linspace(low, high, 9))
+    assert low == bottom or not holds(low - 1e-5)
+    assert high == top or not holds(high + 1e-5)

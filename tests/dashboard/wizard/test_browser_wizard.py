@@ -49,7 +49,7 @@ def test_a_policy_is_made_from_a_file(browser: Browser, tmp_path: Path) -> None:
         page.wait_for_url("**/new/beliefs*")
         assert page.locator("text=Selective labels.").count() == 1
         page.check("[value=curve]")
-        page.wait_for_selector("tr:has(th .name:text-is('abroad')) strong:not(:text-is('50%'))")
+        page.wait_for_selector("tr:has(th .name:text-is('abroad')) strong:not(:text-is('50.0%'))")
         visit.looks_right("beliefs")
         page.click("text=Choose the objective")
         page.wait_for_url("**/new/objective*")
@@ -118,7 +118,7 @@ def test_a_policy_by_features_is_made_from_a_file_and_shows_its_calibration(brow
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("text=Activate now")
         page.wait_for_url("**/policies/by-features?version=1", timeout=60_000)  # it may have to compile
-        page.wait_for_selector("text=Nobody has been decided yet")
+        page.wait_for_selector("text=No decision has been made yet")
         visit.looks_right("the first day")
         with served.client() as client:
             people = [{"income": 20_000.0 + 900 * i, "purpose": ("car", "boat")[i % 2]} for i in range(60)]

@@ -35,7 +35,7 @@ def test_a_file_of_the_form_becomes_a_version(clerk: Browser, forms: Served, fil
     assert all(words in text for words in ("from-file", "past.csv", "/new/first?file="))
     token = sent.headers["location"].partition("file=")[2]
     first = " ".join(html.unescape(clerk.http.get("/new/first", params={"file": token}).text).split())
-    assert all(words in first for words in ("north", "60%", "Of 100 applicants at the start", "never starts"))
+    assert all(words in first for words in ("north", "60.0%", "Of 100 applicants at the start", "never starts"))
     answers = clerk.answers(review)
     made = clerk.post("/new/create", **answers, state="active")
     assert (made.status_code, made.headers["location"]) == (303, "/policies/from-file?version=1")

@@ -114,4 +114,4 @@ def test_at_most_twenty_parts_are_listed() -> None:
     little = drift_of_shares(
         "segments", "s", ["a", "b"], [5e5, 5e5], [5.1e5, 4.9e5], stability_index([5e5, 5e5], [5.1e5, 4.9e5])
     )
-    assert little.sentence == "Changed a little, too little to matter."
+    assert "too small to matter" in little.sentence

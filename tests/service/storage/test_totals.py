@@ -295,6 +295,9 @@ def test_what_a_cell_of_attributes_holds() -> None:
     other, _ = attributes_text({"sex": "f"})
     assert values_of(text_) == {"sex": "f", "age": "20"}
     assert values_of("[]") is values_of("{") is None
+    free = MonitoredTotals()
+    free.count(made._replace(cost=None), 9, {"sex": "f"})
+    assert free.rows()[0][9] == 0.0
     own = [row for row in totals.rows() if row[1] == key]
     assert own == [(7, key, "failure", text_, 2, 1, 1, 100.0, 10_000.0, 75.0, 5_625.0)]
     assert [row[4:] for row in totals.rows() if row[1] == other] == [(1, 1, 1, 100.0, 10_000.0, 75.0, 0.0)]

@@ -92,7 +92,7 @@ def test_the_author_cannot_activate_a_version_and_a_colleague_can(browser: Brows
         page.wait_for_url(re.compile("/policies/cards"))
         row = page.locator("tr", has_text="Version 2")
         assert "Anna Berg (anna@bank.example)" in row.inner_text()
-        assert "You created this version. Somebody else must activate it." in row.inner_text()
+        assert "You created this version. Somebody else must activate it" in row.inner_text()
         assert page.locator("button[aria-label='Activate version 2']").count() == 0
         assert page.locator("button[aria-label='Activate version 1']").count() == 1  # a program created it
         visit.looks_right("an own draft")

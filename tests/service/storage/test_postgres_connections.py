@@ -195,10 +195,11 @@ def test_a_group_takes_two_round_trips(postgres: Postgres, monkeypatch: pytest.M
     monkeypatch.setattr(connections.DeadlineConnection, "exchange", exchange)
     engine.decide(key="k", reference="r")
     inserts = ["INSERT"] * 4  # event, decision, personal, answer
-    assert sent == [["BEGIN", "SELECT", "SELECT"], [*inserts, "UPDATE", "COMMIT"]]
+    assert sent == [["BEGIN", "SELECT", "SELECT"], [*inserts, "UPDATE", "INSERT", "COMMIT"]]  # the last one: totals
     sent.clear()
     engine.outcome(accepted, "success")
-    assert sent == [["BEGIN", "SELECT"], ["SELECT", "SELECT"], ["INSERT", "UPDATE", "UPDATE", "COMMIT"]]
+    totals = ["INSERT", "INSERT"]  # by the day of the decision, and of the outcome
+    assert sent == [["BEGIN", "SELECT"], ["SELECT"] * 3, ["INSERT", "UPDATE", "UPDATE", *totals, "COMMIT"]]
     assert engine.audit().whole
     engine.close()
 

@@ -653,8 +653,9 @@ class _Audit:
             if (chain.length, chain.head) != (recomputed.length, recomputed.head):
                 ends = f"it should end at event {chain.length}, but the log ends at event {recomputed.length}"
                 self.report(label, ends)
-            others = (chain.policy_id, chain.segment, chain.revision, chain.imported, chain.open_loans)
-            if others != (None, None, 0, 0, None) or Counts(*chain[6:12]) != Counts():
+            named = (chain.policy_id, chain.segment, chain.open_loans, chain.shadow_segments)
+            counted = (chain.revision, chain.imported, Counts(*chain[6:12]))
+            if any(name is not None for name in named) or counted != (0, 0, Counts()):
                 self.report(label, "its row has counts, or names a policy or segment")
             if recomputed.length:
                 return Head(task.name, None, recomputed.length, recomputed.head, monitored=True)

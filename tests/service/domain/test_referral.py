@@ -162,6 +162,9 @@ def test_the_estimate_of_a_segment_rests_on_all_outcomes_that_count() -> None:
     borrowed = Counts(successes=5, failures=3, borrowed=Borrowed(4.0, 1.0))
     rate, evidence = estimate(rule, borrowed, None)
     assert (rate, evidence) == pytest.approx((7 / 14, 12.0))
+    forgetful = Counts(successes=5, failures=3, forgotten_outcomes=2.0, forgotten_successes=1.5)
+    rate, evidence = estimate(rule, forgetful, None)
+    assert (rate, evidence) == pytest.approx((4.5 / 8, 6.0))
 
 
 def test_an_interval_needs_two_outcomes() -> None:

@@ -17,9 +17,7 @@ def estimate(rule: SegmentRule, counts: Counts, applicant: Applicant | None) -> 
     """Return the expected success rate of an applicant, and on how many outcomes it rests."""
     if applicant is not None:
         return applicant.mean, applicant.n
-    borrowed = 0.0 if counts.borrowed is None else counts.borrowed.outcomes
-    known = counts.successes + counts.failures + counts.open_outcomes + borrowed
-    return rule.basis(counts).rate, rule.past_outcomes + known
+    return rule.basis(counts).rate, rule.past_outcomes + counts.good + counts.bad
 
 
 def refer(

@@ -13,6 +13,7 @@ from lenience.service.commands.decide import Decide, DecisionRequest
 from lenience.service.commands.lifecycle import ChangeState, CreateVersion, SolvedVersion, solve_version
 from lenience.service.commands.monitor import Monitor
 from lenience.service.commands.outcomes import Change, OverrideRequest, ReviewRequest
+from lenience.service.domain import identity
 from lenience.service.domain.chain import genesis, link
 from lenience.service.domain.clock import now
 from lenience.service.domain.events import Event, read, write
@@ -38,6 +39,8 @@ class Engine:
 
     def __init__(self, database: str, clock: Callable[[], int] = now) -> None:
         self.database = database
+        if clock is not now:
+            identity._last = 0  # ids of earlier tests are later than this clock, and new ids never sort before them
         self.store = Store(database, serving=True)
         self.registry = PolicyCache()
         try:

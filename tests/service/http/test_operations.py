@@ -321,6 +321,12 @@ def test_how_many_wait_is_seen_whoever_is_asked(tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == {*files[:2], counted}
 
 
+def test_the_rights_of_the_database_role_are_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+    granted = re.findall(r"GRANT ((?:SELECT|INSERT|UPDATE|DELETE)[A-Z, ]*) ON (?!ALL)([a-z_, ]+) TO", page)
+    assert {table: rights for rights, tables in granted for table in tables.split(", ")} == RIGHTS
+
+
 def test_the_role_of_every_endpoint_is_documented() -> None:
     lines = (Path(__file__).parents[3] / "docs" / "service.md").read_text().splitlines()
     told: dict[str, str] = {}

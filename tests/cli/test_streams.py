@@ -87,4 +87,4 @@ def test_in_a_narrow_window_no_column_of_fit_is_lost(monkeypatch: pytest.MonkeyP
     columns = ("--segment", "region", "--accepted", "approved", "--outcome", "repaid")
     assert called(monkeypatch, io.TextIOWrapper(written, encoding="utf-8"), "fit", str(loans), *columns) == 0
     heading = written.getvalue().decode().partition("─")[0].splitlines()[-3]
-    assert heading.split() == ["segm", "arriv", "labe", "own", "beli", "pendi"]
+    assert heading.split() == ["segm", "arriv", "outc", "own", "esti", "pendi"]

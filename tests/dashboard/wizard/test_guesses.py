@@ -14,6 +14,7 @@ from lenience.dashboard.wizard.answers import EVERYONE, Answers, FormError
 from lenience.dashboard.wizard.plan import read_column_answers, read_segments
 from lenience.dashboard.wizard.views import beliefs_view, columns_view, usual_delay
 from lenience.data import sample_loans
+from lenience.service.domain.rule import ABOVE
 from lenience.service.http.service import Service
 
 NOT_ASKED = cast("Service", None)  # these steps look at the file alone
@@ -104,7 +105,8 @@ def test_the_form_opens_with_what_the_sample_has(tmp_path: Path) -> None:
 
 def test_a_policy_opens_on_a_segment_with_applicants() -> None:
     def made(name: str, arrivals: int, margin: float) -> Any:
-        return SimpleNamespace(name=name, stopped=False, margin=margin, counts=SimpleNamespace(arrivals=arrivals))
+        counts, verdict = SimpleNamespace(arrivals=arrivals), SimpleNamespace(rule=ABOVE, probability=1.0)
+        return SimpleNamespace(name=name, stopped=False, margin=margin, counts=counts, verdict=verdict)
 
     status = SimpleNamespace(segments=[made("empty", 0, 0.0), made("far", 5, 0.3), made("near", 5, -0.1)])
     assert PolicyStatus.segment(cast("PolicyStatus", status), None).name == "near"

@@ -128,8 +128,8 @@ def named(table: Any, row: Any) -> str:
 
 
 def some(rows: Any, engine: Engine, most: int) -> list[Any]:
-    """At most this many rows, spread over the table. PostgreSQL runs the same audit, so two are enough there."""
-    return list(rows[:: -(-len(rows) // (most if engine.store.sqlite else 2))])
+    """At most this many rows, spread over the table. PostgreSQL runs the same audit: its last row is enough there."""
+    return list(rows[:: -(-len(rows) // most)]) if engine.store.sqlite else list(rows[-1:])
 
 
 ALL = [schema.event, schema.decision, schema.personal, schema.monitored, schema.chain, schema.policy]
@@ -148,7 +148,7 @@ def test_every_column_of_every_row(written: Engine, table: Any) -> None:
     with written.store.read() as connection:
         rows = rows_of(connection, table)
     assert rows
-    rows = some(rows, written, 64 if table is schema.event else 3 if table in TOTALS else 12)
+    rows = some(rows, written, 32 if table is schema.event else 2 if table in TOTALS else 6)
     keys = [column.name for column in table.primary_key]
     for row in rows:
         values = dict(row._mapping)
@@ -176,7 +176,7 @@ def test_every_column_of_every_row(written: Engine, table: Any) -> None:
 def test_every_row_removed(written: Engine, table: Any) -> None:
     with written.store.read() as connection:
         rows = rows_of(connection, table)
-    rows = some(rows, written, 3 if table in TOTALS else 48)
+    rows = some(rows, written, 2 if table in TOTALS else 16)
     keys = [column.name for column in table.primary_key]
     for row in rows:
         values = {key: row._mapping[key] for key in keys}
